@@ -1,0 +1,1 @@
+"""A recording to a summary: pure numpy and scipy, no I/O."""

@@ -1,0 +1,1 @@
+"""Dated tables with their sources."""

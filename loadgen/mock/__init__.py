@@ -1,0 +1,1 @@
+"""A server that tells the truth about itself. Imports nothing of loadgen, so it can't share our mistakes."""

@@ -1,0 +1,133 @@
+"""What was decided before the run: all that a worker needs, nothing secret. In run.json."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+PLAN_VERSION = 1
+
+EndpointType = Literal["chat", "completions"]
+
+
+class TokenFit(Struct, frozen=True):
+    """How text of a wanted token length is made for one endpoint.
+
+    `words` are ASCII words that cost `word_tok[i]` tokens each when written with a leading
+    space; `overhead_tok` is what the endpoint adds to a prompt (chat template, special tokens).
+    `source` says who counted; `error_frac` is the relative error seen when the fit was checked.
+    """
+
+    source: Literal["tokenize", "tokenizer", "usage", "assumed"] = "assumed"
+    words: tuple[str, ...] = ()
+    word_tok: tuple[int, ...] = ()
+    tok_per_word: float = 1.0
+    overhead_tok: int | None = None
+    error_frac: float | None = None
+
+
+class TargetPlan(Struct, frozen=True):
+    """Where requests go and how they are shaped. Header values are redacted where secret."""
+
+    base_url: str
+    model: str
+    endpoint_type: EndpointType = "chat"
+    path: str = ""
+    """Overrides the route below the base URL; empty means the endpoint type's own."""
+    stream: bool = True
+    ask_usage: bool = True
+    ask_running_usage: bool = False
+    extra_body: dict[str, object] = {}
+    headers: dict[str, str] = {}
+    api_key_env: str = "OPENAI_API_KEY"
+    insecure: bool = False
+    ca_file: str = ""
+    use_proxy: bool = True
+    proxy: str = ""
+    """The proxy in force for this URL, without credentials; empty when none."""
+    fresh_connections: bool = False
+
+
+class Deadlines(Struct, frozen=True):
+    """Time limits of one request by phase; None means no limit."""
+
+    connect_ns: int | None = 10_000_000_000
+    first_token_ns: int | None = None
+    stall_ns: int | None = None
+    total_ns: int | None = None
+
+
+class WorkloadPlan(Struct, frozen=True):
+    """Which prompts. `spec` is what the user wrote; the rest is what it came to."""
+
+    name: str = "synthetic"
+    format: str = "synthetic"
+    path: str = ""
+    isl: str = "1024"
+    osl: str = "256"
+    shared_prefix_tok: int = 0
+    system_text: str = ""
+    turns: str = "1"
+    think: str = "0"
+    ignore_eos: bool = False
+    isl_is_wire: bool = False
+    once: bool = False
+    """Stop after one pass over a finite data set instead of starting again."""
+    history: Literal["recorded", "live"] = "recorded"
+    sha256: str = ""
+    """Hash over format, options and data, without the salt."""
+
+
+class PointPlan(Struct, frozen=True):
+    """One load point: arrivals and slots, how long, what comes before."""
+
+    index: int
+    load: str
+    """The shape as text, `closed:16`; `loadgen.specs` reads it."""
+    requests: int | None = None
+    duration_ns: int | None = None
+    warmup_requests: int = 0
+    stagger_ns: int = 0
+    grace_ns: int = 30_000_000_000
+    """How long in-flight requests are followed after the last one was issued."""
+
+
+class Plan(Struct, frozen=True):
+    """A whole run. The same plan, seed and salt send the same bytes."""
+
+    run_id: str
+    target: TargetPlan
+    workload: WorkloadPlan
+    points: tuple[PointPlan, ...]
+    command: Literal["demo", "sweep", "run", "replay", "selftest"] = "sweep"
+    plan_version: int = PLAN_VERSION
+    workers: int = 1
+    seed: int = 1
+    salt: str = ""
+    deadlines: Deadlines = Deadlines()
+    max_rate_rps: float | None = None
+    keep_text: bool = False
+    error_limit_frac: float = 0.1
+    """Share of failed requests above which the run counts as failed (exit code 5)."""
+    token_fit: TokenFit = TokenFit()
+    tokenizer: str = ""
+    metrics_url: str = ""
+    preflight: bool = True
+    prices: dict[str, float] = {}
+    """`gpu_usd_per_h`, `gpus`: what the user said money is; empty when nothing was said."""
+    label: str = ""
+
+
+class Anchor(Struct, frozen=True):
+    """One instant on both clocks of one process, to join shares and telemetry on one axis."""
+
+    host: str
+    boot_id: str
+    mono_ns: int
+    wall_ns: int
+
+
+class Share(Struct, frozen=True):
+    """Worker `index` of `count`."""
+
+    index: int
+    count: int

@@ -1,0 +1,98 @@
+"""What a run amounts to: measures, findings, verdict. Plain values, strict JSON, no numpy."""
+
+from typing import Literal
+
+from msgspec import Struct
+
+SUMMARY_VERSION = 1
+
+Severity = Literal["note", "doubt", "fatal"]
+Verdict = Literal["valid", "suspect", "invalid"]
+Better = Literal["lower", "higher", "neither"]
+
+
+class Measure(Struct, frozen=True):
+    """One figure. `value` is None where it can't be given; `reason` then says why."""
+
+    name: str
+    """The metric's name in METRICS, which is its heading in docs/definitions.md."""
+    stat: str
+    """p50, p95, mean, max ... ; `value` where the metric is one number a point."""
+    unit: str
+    better: Better
+    value: float | None
+    n: int
+    low: float | None = None
+    high: float | None = None
+    interval: str = ""
+    """How low..high was made, with its level; empty when there is none."""
+    reason: str = ""
+
+
+class Finding(Struct, frozen=True):
+    """A doubt with figures and a hint. `point` is None where it concerns the whole run."""
+
+    code: str
+    severity: Severity
+    text: str
+    hint: str = ""
+    point: int | None = None
+
+
+class Window(Struct, frozen=True):
+    """The measuring window of one point, monotonic ns; rule names how it was found."""
+
+    start_at_ns: int
+    end_at_ns: int
+    rule: str
+
+
+class Counts(Struct, frozen=True):
+    """issued = sum(outcomes.values()); skipped turns were never issued."""
+
+    issued: int
+    outcomes: dict[str, int]
+    warmup: int = 0
+    skipped: int = 0
+    errors_by_class: dict[str, int] = {}
+
+
+class PointSummary(Struct, frozen=True):
+    """One load point. Keys of the measures are `name.stat`, or `name` for one-number metrics."""
+
+    index: int
+    load: str
+    concurrency: int | None
+    counts: Counts
+    window: Window | None
+    measures: dict[str, Measure]
+    """Over the window."""
+    whole: dict[str, Measure]
+    """The same over the whole point, warm-up and drain included."""
+    cold: bool = False
+    stop_reason: str = ""
+
+
+class Headline(Struct, frozen=True):
+    """The answer in one glance; indices point into Summary.points."""
+
+    single_stream: int | None = None
+    best_aggregate: int | None = None
+    knee: int | None = None
+    knee_text: str = ""
+
+
+class Summary(Struct, frozen=True):
+    """The reading wing's result, stored in run.json and given to every output."""
+
+    run_id: str
+    verdict: Verdict
+    client_grade: str
+    findings: tuple[Finding, ...]
+    points: tuple[PointSummary, ...]
+    headline: Headline
+    state: str
+    summary_version: int = SUMMARY_VERSION
+    verdict_reasons: tuple[str, ...] = ()
+    timing_uncertainty: str = ""
+    """One sentence: stamp source, multi-event reads, the bound that follows."""

@@ -1,0 +1,124 @@
+"""All requests of a run as columns: the one thing that the reading wing computes on."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from loadgen.model.observed import ClientHealth, Observed
+from loadgen.model.plan import Anchor, Plan
+
+ABSENT = -1
+"""Stands in integer columns for what was not seen. Metrics turn it into NaN."""
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Words = NDArray[np.object_]
+
+
+@dataclass(frozen=True, slots=True)
+class RunTable:
+    """One row a request, ordered by (point, due_at_ns). Times are monotonic ns of one axis.
+
+    Event columns are flat: row i owns `event_*[event_start[i]:event_start[i + 1]]`, so
+    `event_start` is int64[n + 1]. Words are numpy object arrays of str.
+    """
+
+    point: Ints
+    share: Ints
+    seq: Ints
+    session_id: Words
+    turn_id: Words
+    turn_no: Ints
+    tenant: Words
+    prompt_id: Words
+    phase: Words
+    outcome: Words
+    due_at_ns: Ints
+    sent_at_ns: Ints
+    written_at_ns: Ints
+    headers_at_ns: Ints
+    first_byte_at_ns: Ints
+    done_at_ns: Ints
+    reused: Flags
+    stale_reconnects: Ints
+    peer: Words
+    base_url: Words
+    conn_asked_at_ns: Ints
+    conn_resolved_at_ns: Ints
+    conn_connected_at_ns: Ints
+    conn_tls_done_at_ns: Ints
+    stream_asked: Flags
+    http_status: Ints
+    detail: Words
+    finish_reason: Words
+    flags: Words
+    """Comma-joined names out of `record.FLAGS`; an empty string where there is none."""
+    usage_input_tok: Ints
+    usage_cached_tok: Ints
+    usage_output_tok: Ints
+    usage_reasoning_tok: Ints
+    own_tok: Ints
+    own_tok_source: Words
+    input_tok: Ints
+    max_output_tok: Ints
+    sent_bytes: Ints
+    received_bytes: Ints
+    reads: Ints
+    multi_event_reads: Ints
+    seen_lag_max_ns: Ints
+    seen_lag_sum_ns: Ints
+    stamp_kind: Words
+    tool_calls: Ints
+    choices: Ints
+    reasoning_chars: Ints
+    content_chars: Ints
+    tool_chars: Ints
+    event_start: Ints
+    event_at_ns: Ints
+    event_read_no: NDArray[np.int32]
+    event_kind: NDArray[np.uint8]
+    event_tok: NDArray[np.int32]
+    event_chars: NDArray[np.int32]
+    output_text: Words = field(default_factory=lambda: np.empty(0, dtype=object))
+    """Empty array when texts were not kept."""
+
+    def __len__(self) -> int:
+        return len(self.point)
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where and with what a run was made: observed facts about the client's side."""
+
+    tool_version: str = ""
+    python: str = ""
+    platform: str = ""
+    host: str = ""
+    cpu: str = ""
+    cores: int = 0
+    command_line: str = ""
+    """The command to repeat the run, secrets redacted."""
+    packages: dict[str, str] = field(default_factory=dict)
+    git: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A run folder in memory."""
+
+    path: str
+    plan: Plan
+    table: RunTable
+    observed: Observed
+    provenance: Provenance
+    health: tuple[ClientHealth, ...] = ()
+    anchors: tuple[Anchor, ...] = ()
+    state: str = "complete"
+    """complete | interrupted | running_or_killed."""
+    in_flight_at_end: int = 0
+    """Requests that had been sent and left no record because the run was killed."""
+    started_wall_ns: int = 0
+    ended_wall_ns: int = 0
+    truncated_segments: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""A summary to text, returned in pieces. No I/O."""

@@ -1,0 +1,1 @@
+"""When to send, as values: arrivals and slots. Pure and seeded; reads no clock."""

@@ -1,0 +1,1 @@
+"""Specs as text: `name:value,key=value`, durations, lists of numbers."""

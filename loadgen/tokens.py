@@ -1,0 +1,1 @@
+"""Text of a wanted token length, and counting tokens."""

@@ -1,0 +1,1 @@
+"""Files and seeds to sessions. Reads no clock, opens no socket."""
