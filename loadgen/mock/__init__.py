@@ -1,1 +1,4 @@
-"""A server that tells the truth about itself. Imports nothing of loadgen, so it can't share our mistakes."""
+"""A server that tells the truth about itself.
+
+Imports nothing of loadgen, so that it can't share our mistakes.
+"""

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Outcome(StrEnum):
-    """How one issued request ended. Every issued request has exactly one (`docs/definitions.md`)."""
+    """How an issued request ended; each has exactly one (`docs/definitions.md`)."""
 
     OK = "ok"
     HTTP_ERROR = "http_error"
