@@ -1,1 +1,0 @@
-"""Specs as text: `name:value,key=value`, durations, lists of numbers."""
