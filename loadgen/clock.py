@@ -1,11 +1,10 @@
 """The only room that reads time. Monotonic nanoseconds order everything; wall time only labels."""
 
-import asyncio
 import socket
 import time
 from pathlib import Path
 
-from loadgen.units import NS_PER_MS, NS_PER_S
+from loadgen.units import NS_PER_S
 
 now_ns = time.monotonic_ns
 """Monotonic nanoseconds; comparable between processes of one kernel and time namespace."""
@@ -40,16 +39,3 @@ def boot_id() -> str:
     """The kernel's boot id, or an empty string where the platform has none."""
     path = Path("/proc/sys/kernel/random/boot_id")
     return path.read_text(encoding="ascii").strip() if path.exists() else ""
-
-
-async def sleep_until_ns(at_ns: int) -> None:
-    """Returns at or just after `at_ns`; at once when it has passed.
-
-    Timers of event loops are a millisecond coarse: the last stretch yields to the loop instead,
-    so that the sockets are still read while it waits.
-    """
-    while True:
-        left_ns = at_ns - time.monotonic_ns()
-        if left_ns <= 0:
-            return
-        await asyncio.sleep(left_ns / NS_PER_S - 0.001 if left_ns > 2 * NS_PER_MS else 0)

@@ -86,7 +86,8 @@ class PointPlan(Struct, frozen=True):
     requests: int | None = None
     duration_ns: int | None = None
     warmup_requests: int = 0
-    stagger_ns: int = 0
+    stagger_ns: int | None = None
+    """First wave spread over this long; None: over one mean answer time, as far as it is known."""
     grace_ns: int = 30_000_000_000
     """How long in-flight requests are followed after the last one was issued."""
 

@@ -1,1 +1,13 @@
 """When to send, as values: arrivals and slots. Pure and seeded; reads no clock."""
+
+from loadgen.schedule.arrivals import Closed, Constant, Gamma, Poisson, Shape
+
+__all__ = ["SHAPES", "Shape"]
+
+SHAPES: dict[str, type[Shape]] = {
+    "closed": Closed,
+    "constant": Constant,
+    "poisson": Poisson,
+    "gamma": Gamma,
+}
+"""Shape names as users write them (`closed:16`); `loadgen.specs.parse_spec` reads them."""
