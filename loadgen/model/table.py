@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from loadgen.model.observed import ClientHealth, Observed
 from loadgen.model.plan import Anchor, Plan
+from loadgen.model.provenance import Provenance as Provenance
 
 ABSENT = -1
 """Stands in integer columns for what was not seen. Metrics turn it into NaN."""
@@ -86,22 +87,6 @@ class RunTable:
 
     def __len__(self) -> int:
         return len(self.point)
-
-
-@dataclass(frozen=True, slots=True)
-class Provenance:
-    """Where and with what a run was made: observed facts about the client's side."""
-
-    tool_version: str = ""
-    python: str = ""
-    platform: str = ""
-    host: str = ""
-    cpu: str = ""
-    cores: int = 0
-    command_line: str = ""
-    """The command to repeat the run, secrets redacted."""
-    packages: dict[str, str] = field(default_factory=dict)
-    git: str = ""
 
 
 @dataclass(frozen=True, slots=True)
