@@ -104,7 +104,10 @@ def _unwritable(out: Path, why: str) -> InputError:
 
 
 def write_durably(path: Path, content: bytes) -> None:
-    """Puts `content` at `path` in one step: after a kill or a power cut the old or the new is there."""
+    """Puts `content` at `path` in one step: after a kill or power cut the old or the new is there.
+
+    Raises `LoadgenError` where the disk takes no more.
+    """
     draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
         with draft.open("wb") as file:

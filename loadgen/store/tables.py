@@ -1,5 +1,6 @@
 """Arrow columns -> `RunTable`, column by column; a Python step per row would cost seconds."""
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from loadgen.store.schema import (
     COLUMNS,
     EVENT_COLUMNS,
     ON_DISK_ONLY,
+    TRUNCATED_KEY,
     VERSION_KEY,
     Column,
     arrow_batch,
@@ -50,14 +52,23 @@ def read_parquet(path: Path) -> RunTable:
     import pyarrow.parquet as pq
 
     try:
-        source = pq.ParquetFile(path, memory_map=True)
-        version = int((source.schema_arrow.metadata or {}).get(VERSION_KEY, b"0"))
-        require_known_version(path, version)
-        return run_table(source.read())
+        with pq.ParquetFile(path, memory_map=True) as source:
+            version = int((source.schema_arrow.metadata or {}).get(VERSION_KEY, b"0"))
+            require_known_version(path, version)
+            return run_table(source.read())
     except (pa.ArrowException, OSError) as exc:
         raise InputError(
             f"`{path}` can't be read: {str(exc).splitlines()[0]}", "copy the run folder again"
         ) from exc
+
+
+def truncated_names(path: Path) -> tuple[str, ...]:
+    """The segments that `requests.parquet` was made of and that a kill had cut in mid-batch."""
+    import pyarrow.parquet as pq
+
+    metadata = pq.read_schema(path).metadata or {}
+    names: list[str] = json.loads(metadata.get(TRUNCATED_KEY, b"[]"))
+    return tuple(names)
 
 
 def run_table(table: Any) -> RunTable:
@@ -99,8 +110,9 @@ def _words(column: Any) -> Words:
     if len(column) == 0:
         return np.empty(0, dtype=object)
     encoded = column.combine_chunks().dictionary_encode()
-    words: Words = encoded.dictionary.to_numpy(zero_copy_only=False)
-    return words[encoded.indices.to_numpy()]
+    words = encoded.dictionary.to_numpy(zero_copy_only=False)
+    chosen: Words = words[encoded.indices.to_numpy()]
+    return chosen
 
 
 def _joined(chunks: list[Any], dtype: Any) -> Any:
