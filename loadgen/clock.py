@@ -39,3 +39,7 @@ def boot_id() -> str:
     """The kernel's boot id, or an empty string where the platform has none."""
     path = Path("/proc/sys/kernel/random/boot_id")
     return path.read_text(encoding="ascii").strip() if path.exists() else ""
+
+
+cpu_ns = time.process_time_ns
+"""CPU time of this process, user and system, ns."""

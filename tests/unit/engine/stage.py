@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from itertools import count, repeat
+from typing import Any
 
 from loadgen import clock
 from loadgen.engine import Alarms, Driver, Load, RateCeiling, Stage, Tally
@@ -31,7 +32,8 @@ class FakeWire:
         stopped: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
         self._pending.add(stopped)
         served = asyncio.ensure_future(self._served(key, turn, body))
-        await asyncio.wait({stopped, served}, return_when=asyncio.FIRST_COMPLETED)
+        both: set[asyncio.Future[Any]] = {stopped, served}
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         self._pending.discard(stopped)
         failure = served.result() if served.done() else stopped.result()
         served.cancel()

@@ -1,5 +1,5 @@
 import asyncio
-from itertools import count, repeat
+from itertools import count, pairwise, repeat
 
 from loadgen.engine import Load, RateCeiling
 from loadgen.model.exchange import Outcome, Phase, TurnKey
@@ -111,7 +111,7 @@ async def test_open_arrivals_are_due_at_their_instants_whatever_is_in_flight() -
     load = Load(arrivals=(number * MS for number in count()), sessions=one_shots(), requests=10)
     _, tally = await drive(wire, load)
     due = [due_at_ns for _, _, due_at_ns in wire.sent]
-    assert [b - a for a, b in zip(due, due[1:], strict=False)] == [MS] * 9
+    assert [b - a for a, b in pairwise(due)] == [MS] * 9
     assert tally.in_flight_max == 10
 
 

@@ -1,6 +1,6 @@
 import random
 import statistics
-from itertools import islice
+from itertools import islice, pairwise
 
 import pytest
 
@@ -13,7 +13,7 @@ N = 4000
 def gaps_s(spec: str) -> list[float]:
     shape = parse_spec(spec, SHAPES)
     at = list(islice(shape.arrivals(random.Random("1/arrivals/0")), N))
-    return [(b - a) / 1e9 for a, b in zip(at, at[1:], strict=False)]
+    return [(b - a) / 1e9 for a, b in pairwise(at)]
 
 
 def test_closed_is_always_due_and_has_its_slots() -> None:
