@@ -18,7 +18,7 @@ from loadgen.model.observed import ClientHealth, Observed
 from loadgen.model.plan import Anchor, Plan
 from loadgen.model.provenance import Provenance
 from loadgen.model.summary import Summary
-from loadgen.store.utf8 import storable_tree
+from loadgen.store.utf8 import storable, storable_tree
 from loadgen.units import NS_PER_S
 
 FORMAT_VERSION = 1
@@ -30,7 +30,6 @@ PROGRESS_FILE = "progress.bin"
 SEGMENTS_FOLDER = "segments"
 FINISHED_SEGMENTS_FOLDER = "segments.finished"
 JOURNAL_FOLDER = "journal"
-REPORT_FILES = ("report.md", "report.html")
 
 NAME_LENGTH_MAX = 80
 
@@ -121,6 +120,13 @@ def write_durably(path: Path, content: bytes) -> None:
         raise LoadgenError(
             f"can't write `{path}`: {exc.strerror}", "free some space or choose another --out"
         ) from exc
+
+
+def write_report(folder: Path, suffix: str, text: str) -> Path:
+    """The path of `report.<suffix>`, replaced in one step; UTF-8. Raises as `write_durably`."""
+    path = folder / f"report.{suffix}"
+    write_durably(path, storable(text).encode())
+    return path
 
 
 def sync_folder(folder: Path) -> None:

@@ -9,11 +9,10 @@ from loadgen.errors import InputError
 from loadgen.model.observed import ClientHealth
 from loadgen.model.plan import Anchor
 from loadgen.model.table import Recording, RunTable
-from loadgen.store.folder import REQUESTS_FILE, read_run_file
+from loadgen.store.folder import read_run_file
 from loadgen.store.journal import read_journal
 from loadgen.store.progress import Progress
-from loadgen.store.segments import read_segment, segment_paths
-from loadgen.store.tables import read_table, truncated_names
+from loadgen.store.tables import read_requests
 
 
 def read_recording(folder: Path) -> Recording:
@@ -24,7 +23,7 @@ def read_recording(folder: Path) -> Recording:
     """
     run_file = read_run_file(folder)
     journal = read_journal(folder)
-    table = read_table(folder)
+    table, truncated = read_requests(folder)
     ended = run_file.state != "running"
     return Recording(
         path=str(folder),
@@ -38,7 +37,7 @@ def read_recording(folder: Path) -> Recording:
         in_flight_at_end=0 if run_file.state == "complete" else _without_record(folder, table),
         started_wall_ns=run_file.started_wall_ns,
         ended_wall_ns=run_file.ended_wall_ns,
-        truncated_segments=_truncated(folder),
+        truncated_segments=truncated,
     )
 
 
@@ -65,10 +64,3 @@ def _without_record(folder: Path, table: RunTable) -> int:
         recorded = np.count_nonzero((table.share == share) & (table.point == row.point))
         missing += max(0, row.issued - int(recorded))
     return missing
-
-
-def _truncated(folder: Path) -> tuple[str, ...]:
-    if (folder / REQUESTS_FILE).exists():
-        return truncated_names(folder / REQUESTS_FILE)
-    segments = map(read_segment, segment_paths(folder))
-    return tuple(segment.path.name for segment in segments if segment.truncated)

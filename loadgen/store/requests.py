@@ -38,6 +38,8 @@ def finish(folder: Path) -> Path:
     path = folder / REQUESTS_FILE
     segments = folder / SEGMENTS_FOLDER
     if segments.is_dir() or not path.exists():
+        for stale in folder.glob(f"{path.name}.*.tmp"):
+            stale.unlink()
         draft = path.with_name(f"{path.name}.{os.getpid()}.tmp")
         try:
             _write_parquet(folder, draft)

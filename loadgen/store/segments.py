@@ -12,7 +12,7 @@ from typing import Any
 from loadgen import clock
 from loadgen.errors import LoadgenError
 from loadgen.model.record import Record
-from loadgen.store.folder import SEGMENTS_FOLDER, require_known_version
+from loadgen.store.folder import REQUESTS_FILE, SEGMENTS_FOLDER, require_known_version
 from loadgen.store.schema import VERSION_KEY, arrow_batch, arrow_schema
 from loadgen.units import NS_PER_S
 
@@ -86,6 +86,8 @@ class SegmentWriter:
         self._descriptor = None
 
     def _open(self) -> None:
+        if (self._folder.parent / REQUESTS_FILE).exists():
+            raise LoadgenError(f"the run in `{self._folder.parent}` is finished")
         self._schema = arrow_schema()
         self._folder.mkdir(exist_ok=True)
         number = 0

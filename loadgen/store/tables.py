@@ -1,7 +1,7 @@
 """Arrow columns -> `RunTable`, column by column; a Python step per row would cost seconds."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -29,68 +29,80 @@ def make_table(records: Iterable[Record]) -> RunTable:
     """The table of `records`, as it would be read back from a run folder."""
     import pyarrow as pa
 
-    schema = arrow_schema()
-    return run_table(pa.Table.from_batches([arrow_batch(list(records), schema)]))
+    return run_table(pa.Table.from_batches([arrow_batch(list(records), arrow_schema())]).select)
 
 
 def read_table(folder: Path) -> RunTable:
-    """All requests of a run, from `requests.parquet` or, where it isn't finished, the segments.
+    """All requests of a run; raises as `read_requests` does."""
+    return read_requests(folder)[0]
 
-    Raises `InputError` where a file is damaged or of a version that this tool doesn't read.
+
+def read_requests(folder: Path) -> tuple[RunTable, tuple[str, ...]]:
+    """All requests of a run, and the names of the segments that a kill had cut in mid-batch.
+
+    From `requests.parquet` or, where the run isn't finished, from the segments. Raises
+    `InputError` where a file is damaged or of a version that this tool doesn't read.
     """
+    path = folder / REQUESTS_FILE
+    if not path.exists():
+        try:
+            found = _read_segments(folder)
+        except FileNotFoundError:
+            found = None
+        # The run may have been finished meanwhile: its Parquet file is there before segments go.
+        if found is not None and not path.exists():
+            return found
+    return _read_parquet(path)
+
+
+def _read_segments(folder: Path) -> tuple[RunTable, tuple[str, ...]]:
     import pyarrow as pa
 
-    if (folder / REQUESTS_FILE).exists():
-        return read_parquet(folder / REQUESTS_FILE)
-    batches = [batch for path in segment_paths(folder) for batch in read_segment(path).batches]
-    return run_table(pa.Table.from_batches(batches, schema=arrow_schema()))
+    segments = [read_segment(path) for path in segment_paths(folder)]
+    batches = [batch for segment in segments for batch in segment.batches]
+    table = pa.Table.from_batches(batches, schema=arrow_schema())
+    truncated = tuple(segment.path.name for segment in segments if segment.truncated)
+    return run_table(table.select), truncated
 
 
-def read_parquet(path: Path) -> RunTable:
-    """The table in a finished run's Parquet file; raises as `read_table` does."""
+def _read_parquet(path: Path) -> tuple[RunTable, tuple[str, ...]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         with pq.ParquetFile(path, memory_map=True) as source:
-            version = int((source.schema_arrow.metadata or {}).get(VERSION_KEY, b"0"))
-            require_known_version(path, version)
-            return run_table(source.read())
+            metadata = source.schema_arrow.metadata or {}
+            require_known_version(path, int(metadata.get(VERSION_KEY, b"0")))
+            truncated = tuple(json.loads(metadata.get(TRUNCATED_KEY, b"[]")))
+            return run_table(source.read), truncated
     except (pa.ArrowException, OSError) as exc:
         raise InputError(
             f"`{path}` can't be read: {str(exc).splitlines()[0]}", "copy the run folder again"
         ) from exc
 
 
-def truncated_names(path: Path) -> tuple[str, ...]:
-    """The segments that `requests.parquet` was made of and that a kill had cut in mid-batch."""
-    import pyarrow.parquet as pq
+def run_table(read: Callable[[list[str]], Any]) -> RunTable:
+    """The `RunTable` of what `read(names)` gives as a `pyarrow.Table`, put in order.
 
-    metadata = pq.read_schema(path).metadata or {}
-    names: list[str] = json.loads(metadata.get(TRUNCATED_KEY, b"[]"))
-    return tuple(names)
-
-
-def run_table(table: Any) -> RunTable:
-    """The `RunTable` of a `pyarrow.Table` with the columns of `schema`, put in order."""
+    Event columns are read one at a time: together they are most of a long run's bytes.
+    """
+    wanted = [column for column in COLUMNS if column.name not in ON_DISK_ONLY]
+    table = read([column.name for column in wanted])
     columns: dict[str, Any] = {
-        column.name: _scalar_column(table.column(column.name), column)
-        for column in COLUMNS
-        if column.name not in ON_DISK_ONLY
+        column.name: _scalar_column(table.column(column.name), column) for column in wanted
     }
-    lengths = _joined(
-        [chunk.value_lengths() for chunk in table.column("event_at_ns").chunks], np.int64
-    )
+    start = np.zeros(1, dtype=np.int64)
     for event_column in EVENT_COLUMNS:
-        chunks = table.column(event_column.name).chunks
+        chunks = read([event_column.name]).column(event_column.name).chunks
+        if event_column is EVENT_COLUMNS[0]:
+            start = _starts(_joined([chunk.value_lengths() for chunk in chunks], np.int64))
         columns[event_column.name] = _joined(
             [chunk.flatten() for chunk in chunks], np.dtype(event_column.arrow_type)
         )
-    start = _starts(lengths)
     order = np.lexsort(tuple(columns[name] for name in ORDER_KEYS))
-    if np.array_equal(order, np.arange(len(order))):
-        return RunTable(event_start=start, **columns)
-    return RunTable(**_reordered(columns, start, order))
+    if not np.array_equal(order, np.arange(len(order))):
+        start = _reorder(columns, start, order)
+    return RunTable(event_start=start, **columns)
 
 
 def _scalar_column(column: Any, spec: Column) -> Any:
@@ -126,14 +138,16 @@ def _starts(lengths: Ints) -> Ints:
     return start
 
 
-def _reordered(columns: dict[str, Any], start: Ints, order: Ints) -> dict[str, Any]:
-    """The columns with row i taken from row `order[i]`, lists of events moved along."""
+def _reorder(columns: dict[str, Any], start: Ints, order: Ints) -> Ints:
+    """The new `event_start`, with row i of all columns replaced by row `order[i]`.
+
+    One column after the other, so that the old ones don't stay in memory together.
+    """
     lengths = np.diff(start)[order]
     new_start = _starts(lengths)
-    source = np.repeat(start[:-1][order] - new_start[:-1], lengths) + np.arange(new_start[-1])
+    entry = np.repeat(start[:-1][order] - new_start[:-1], lengths) + np.arange(new_start[-1])
     event_names = {column.name for column in EVENT_COLUMNS}
-    moved = {
-        name: values if len(values) == 0 else values[source if name in event_names else order]
-        for name, values in columns.items()
-    }
-    return {**moved, "event_start": new_start}
+    for name, values in columns.items():
+        if len(values):
+            columns[name] = values[entry if name in event_names else order]
+    return new_start
