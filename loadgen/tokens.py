@@ -1,1 +1,0 @@
-"""Text of a wanted token length, and counting tokens."""
