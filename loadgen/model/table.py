@@ -107,3 +107,5 @@ class Recording:
     started_wall_ns: int = 0
     ended_wall_ns: int = 0
     truncated_segments: tuple[str, ...] = ()
+    request_metrics: dict[str, Floats] = field(default_factory=dict)
+    """Per-request metrics by name, float64[n_requests]: filled in by `review`, empty on disk."""

@@ -1,1 +1,20 @@
-"""A summary to text, returned in pieces. No I/O."""
+"""A summary to text, returned in pieces. No I/O, no metric computed."""
+
+from collections.abc import Callable, Iterable
+
+from loadgen.model.summary import Summary
+from loadgen.model.table import Recording
+from loadgen.report.csv import format_csv
+from loadgen.report.json import format_json
+from loadgen.report.jsonl import format_jsonl
+from loadgen.report.md import format_md
+from loadgen.report.text import format_text
+
+OUTPUTS: dict[str, Callable[[Summary, Recording], Iterable[str]]] = {
+    "text": format_text,
+    "json": format_json,
+    "jsonl": format_jsonl,
+    "csv": format_csv,
+    "md": format_md,
+}
+"""Every output by the name that `--format` takes; pieces are written as they come."""

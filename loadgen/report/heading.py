@@ -1,0 +1,90 @@
+"""What was measured, in one or two lines of facts: engine, model, load, lengths, seed."""
+
+import numpy as np
+
+from loadgen.model.plan import Plan
+from loadgen.model.summary import Summary
+from loadgen.model.table import ABSENT, Ints, Recording, RunTable
+from loadgen.report.figures import format_figure, format_number, format_percent
+from loadgen.report.layout import printable
+from loadgen.units import s_from_ns
+
+
+def subject(recording: Recording) -> list[str]:
+    """Tool, engine and its version, URL, model, load, workload."""
+    plan = recording.plan
+    tool = f"loadgen {recording.provenance.tool_version}".strip()
+    observed = recording.observed
+    engine = " ".join(word for word in (observed.engine, observed.engine_version) if word)
+    where = f"{engine or 'unknown engine'} at {plan.target.base_url.removesuffix('/v1')}"
+    facts = [tool, where, plan.target.model or "model unknown", _load(plan), plan.workload.name]
+    return [printable(fact) for fact in facts]
+
+
+def _load(plan: Plan) -> str:
+    """`closed sweep`, or the one load as it was written."""
+    if len(plan.points) == 1:
+        return plan.points[0].load
+    shapes = sorted({point.load.partition(":")[0] for point in plan.points})
+    return f"{' and '.join(shapes)} {'sweep' if plan.points else 'load'}".strip()
+
+
+def circumstances(summary: Summary, recording: Recording) -> list[str]:
+    """Lengths asked and served, cache state, points and durations, seed."""
+    plan, table = recording.plan, recording.table
+    workload = plan.workload
+    forced = ", forced" if workload.ignore_eos else ""
+    facts = [
+        _length("isl", _first_known(table.usage_input_tok, table.input_tok), workload.isl, ""),
+        _length("osl", _first_known(table.usage_output_tok, table.own_tok), workload.osl, forced),
+        _cache(plan, table),
+        _extent(plan, summary),
+    ]
+    if not plan.target.stream:
+        facts.append("not streamed")
+    if plan.workers > 1:
+        facts.append(f"{plan.workers} workers")
+    return [*facts, f"seed {plan.seed}"]
+
+
+def _first_known(*columns: Ints) -> Ints:
+    """The first column that holds anything, its absent entries left out."""
+    for column in columns:
+        known: Ints = column[column != ABSENT]
+        if known.size:
+            return known
+    return columns[0][:0]
+
+
+def _length(name: str, served: Ints, asked: str, forced: str) -> str:
+    """`isl 1,021 p50 (asked 1024)`: what the server counted beside what was designed."""
+    wanted = f"asked {format_number(float(asked))}" if asked.isdigit() else f"asked {asked}"
+    if not served.size:
+        return f"{name} unknown ({wanted}{forced})"
+    return f"{name} {format_number(float(np.median(served)))} p50 ({wanted}{forced})"
+
+
+def _cache(plan: Plan, table: RunTable) -> str:
+    """How much of the prompts the server took from its prefix cache, by its own count."""
+    salted = "salted" if plan.salt else "not salted"
+    known = (table.usage_cached_tok != ABSENT) & (table.usage_input_tok != ABSENT)
+    asked = int(table.usage_input_tok[known].sum())
+    if not asked:
+        return f"prefix cache unknown ({salted})"
+    share = float(table.usage_cached_tok[known].sum()) / asked
+    return f"prefix cache {format_percent(share)} ({salted})"
+
+
+def _extent(plan: Plan, summary: Summary) -> str:
+    """`6 points × 60 s`; a run that was cut short says how many points it has."""
+    lengths = {
+        f"{format_figure(s_from_ns(point.duration_ns), 1)} s"
+        if point.duration_ns
+        else f"{format_number(point.requests)} requests"
+        for point in plan.points
+    }
+    count = len(plan.points)
+    words = "1 point" if count == 1 else f"{count} points"
+    if len(summary.points) < count:
+        words = f"{len(summary.points)} of {words}"
+    return f"{words} × {lengths.pop()}" if len(lengths) == 1 else words

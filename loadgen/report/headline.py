@@ -1,0 +1,125 @@
+"""The answer in five rows: single stream, best aggregate, knee, cost, energy."""
+
+from dataclasses import dataclass
+
+from loadgen.model.summary import Measure, PointSummary
+from loadgen.report.figures import format_figure, format_percent, format_usd
+from loadgen.report.rows import (
+    OUT,
+    TOTAL,
+    USER_P50,
+    Sheet,
+    figure_of,
+    kept_frac,
+    measure_of,
+    point_at,
+    point_label,
+    usd_per_mtok,
+)
+
+NOT_MEASURED = "not measured"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One row: what it is, its figure, facts beside it, and what it means or lacks."""
+
+    label: str
+    figure: str
+    facts: tuple[str, ...] = ()
+    meaning: str = ""
+
+
+def answers(sheet: Sheet) -> list[Answer]:
+    """The answers in reading order; what was not measured says what would measure it.
+
+    A run of one point has no knee, and a single stream only where its point is one.
+    """
+    alone = len(sheet.summary.points) == 1
+    return [
+        *([] if alone and sheet.single_stream is None else [_single_stream(sheet)]),
+        _best_aggregate(sheet),
+        *([] if alone else [_knee(sheet)]),
+        *_cost(sheet),
+        Answer(
+            "energy", NOT_MEASURED, meaning="needs power readings, which this version doesn't take"
+        ),
+    ]
+
+
+def _load(point: PointSummary) -> str:
+    """`c=32`, or the load's own words."""
+    label = point_label(point)
+    return f"c={label}" if point.concurrency is not None else label
+
+
+def _rate(measure: Measure | None) -> str:
+    """`3,156 tok/s ±42`; the half width only where an interval exists."""
+    if measure is None or measure.value is None:
+        return NOT_MEASURED
+    text = f"{format_figure(measure.value)} tok/s"
+    if measure.low is None or measure.high is None:
+        return text
+    return f"{text} ±{format_figure((measure.high - measure.low) / 2, 1)}"
+
+
+def _milliseconds(point: PointSummary | None, key: str, name: str) -> tuple[str, ...]:
+    """`TTFT 61 ms`, or nothing where it is absent."""
+    value = figure_of(point, key)
+    return () if value is None else (f"{name} {format_figure(value * 1000, 2)} ms",)
+
+
+def _single_stream(sheet: Sheet) -> Answer:
+    """One user's speed on an idle server."""
+    point = sheet.single_stream
+    measure = measure_of(point, USER_P50)
+    if point is None:
+        return Answer("single stream", NOT_MEASURED, meaning="needs a point at c=1: -c 1,...")
+    if measure is None or measure.value is None:
+        why = (measure.reason if measure else "") or "no request at c=1 has a decode speed"
+        return Answer("single stream", NOT_MEASURED, meaning=why)
+    facts = (
+        *_milliseconds(point, "tpot_s.p50", "TPOT"),
+        *_milliseconds(point, "ttft_s.p50", "TTFT"),
+    )
+    meaning = "one user on an idle server"
+    return Answer("single stream", _rate(measure), facts, meaning)
+
+
+def _best_aggregate(sheet: Sheet) -> Answer:
+    """What the system yields at its best point."""
+    point = point_at(sheet.summary, sheet.summary.headline.best_aggregate)
+    if point is None or figure_of(point, OUT) is None:
+        why = "no point has a measured output rate"
+        return Answer("best aggregate", NOT_MEASURED, meaning=why)
+    user = figure_of(point, USER_P50)
+    kept = kept_frac(sheet, point)
+    speed = () if user is None else (f"{format_figure(user, 2)} tok/s/user",)
+    facts = (f"at {_load(point)}", *speed)
+    meaning = "" if kept is None else f"{format_percent(kept)} of single-stream speed kept"
+    return Answer("best aggregate", _rate(measure_of(point, OUT)), facts, meaning)
+
+
+def _knee(sheet: Sheet) -> Answer:
+    """Where more load stops paying."""
+    headline = sheet.summary.headline
+    point = point_at(sheet.summary, headline.knee)
+    if point is None:
+        return Answer("knee", "not found", meaning=headline.knee_text or "needs more points")
+    return Answer("knee", _load(point), meaning=headline.knee_text)
+
+
+def _cost(sheet: Sheet) -> list[Answer]:
+    """$ per million tokens at the best point, with the price that it rests on."""
+    prices = sheet.plan.prices
+    if "gpu_usd_per_h" not in prices:
+        return [Answer("cost", NOT_MEASURED, meaning="give --gpu-price USD (an hour) and --gpus N")]
+    point = point_at(sheet.summary, sheet.summary.headline.best_aggregate)
+    out = usd_per_mtok(figure_of(point, OUT), sheet.plan)
+    if point is None or out is None:
+        return [Answer("cost", NOT_MEASURED, meaning="no point has a measured output rate")]
+    total = usd_per_mtok(figure_of(point, TOTAL), sheet.plan)
+    facts = () if total is None else (f"{format_usd(total)} /1M in + out",)
+    price = f"{format_usd(prices['gpu_usd_per_h'])}/GPU-h × {prices.get('gpus', 1):g}"
+    terms = f"at {_load(point)}, {price}, 100 % busy"
+    return [Answer("cost", f"{format_usd(out)} /1M output", facts, terms)]

@@ -1,0 +1,52 @@
+"""Everything that the summary rests on as one strict JSON document; no NaN, units in the names."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+import msgspec
+
+from loadgen.model.summary import Summary
+from loadgen.model.table import Recording
+from loadgen.report.rows import Sheet, failed, kept_frac, usd_per_mtok_out
+from loadgen.units import NS_PER_S
+
+REPORT_VERSION = 1
+
+
+def format_json(summary: Summary, recording: Recording) -> Iterable[str]:
+    """One indented document; what was absent is null, never left out and never 0."""
+    document = {
+        "report_version": REPORT_VERSION,
+        "run": recording.path,
+        "state": recording.state,
+        "started_at": _instant(recording.started_wall_ns),
+        "ended_at": _instant(recording.ended_wall_ns),
+        "in_flight_at_end": recording.in_flight_at_end,
+        "summary": summary,
+        "derived": _derived(Sheet(summary, recording.plan)),
+        "plan": recording.plan,
+        "observed": recording.observed,
+        "client_health": recording.health,
+        "provenance": recording.provenance,
+    }
+    yield msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+
+
+def _instant(wall_ns: int) -> str | None:
+    """ISO 8601 in UTC; None for an instant that is not known."""
+    if not wall_ns:
+        return None
+    return datetime.fromtimestamp(wall_ns / NS_PER_S, UTC).isoformat(timespec="milliseconds")
+
+
+def _derived(sheet: Sheet) -> list[dict[str, float | None]]:
+    """What the tables show beside the measures, one object a point."""
+    return [
+        {
+            "point": point.index,
+            "failed": failed(point),
+            "kept_frac": kept_frac(sheet, point),
+            "usd_per_mtok_out": usd_per_mtok_out(sheet, point),
+        }
+        for point in sheet.summary.points
+    ]

@@ -1,0 +1,144 @@
+"""The report for a pull request: the same order as the screen, in GitHub's markdown."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from loadgen.model.summary import Summary
+from loadgen.model.table import Recording
+from loadgen.report.distributions import scalar_cells, spread_cells, statistics
+from loadgen.report.doubts import (
+    absences,
+    doubts,
+    endings,
+    failures,
+    leads_with_failures,
+    sum_of_requests,
+    tally,
+    whole_run,
+)
+from loadgen.report.heading import circumstances, subject
+from loadgen.report.headline import answers
+from loadgen.report.layout import DOT, printable
+from loadgen.report.rows import Sheet, blocks
+
+SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#~"})
+
+
+def format_md(summary: Summary, recording: Recording) -> Iterable[str]:
+    """The report in lines; sections are parted by empty lines."""
+    sections = [
+        _title(summary, recording),
+        _verdict(summary, recording),
+        _answers(Sheet(summary, recording.plan)),
+        *_figures(Sheet(summary, recording.plan)),
+        _asides(summary, recording),
+        _findings(summary),
+        _again(recording),
+    ]
+    filled = [section for section in sections if section]
+    for number, section in enumerate(filled):
+        yield from (["\n"] if number else [])
+        yield from (line + "\n" for line in section)
+
+
+def escaped(text: str) -> str:
+    """The text with markdown's special characters made harmless, on one line."""
+    return printable(text).translate(SPECIAL)
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1) -> list[str]:
+    """A pipe table; the first `words` columns align left, the others right."""
+    rule = ["---" if place < words else "---:" for place in range(len(headings))]
+    lines = [headings, rule, *rows]
+    return [f"| {' | '.join(cells)} |" for cells in lines]
+
+
+def _title(summary: Summary, recording: Recording) -> list[str]:
+    """What was measured."""
+    tool, *rest = subject(recording)
+    model = recording.plan.target.model or "model unknown"
+    return [
+        f"## {escaped(model)}: {summary.verdict.upper()}",
+        "",
+        escaped(DOT.join([tool, *rest])) + "  ",
+        escaped(DOT.join(circumstances(summary, recording))),
+    ]
+
+
+def _verdict(summary: Summary, recording: Recording) -> list[str]:
+    """Failures where they lead, the verdict's reasons, how sure the times are."""
+    counts = tally(summary)
+    lines = []
+    if leads_with_failures(counts, recording.plan.error_limit_frac):
+        lines += [f"**FAILED: {escaped(failures(counts))}**", ""]
+    client = f"client {summary.client_grade}" if summary.client_grade else "client not graded"
+    reasons = DOT.join([client, *summary.verdict_reasons])
+    lines.append(f"**{summary.verdict.upper()}** {escaped(reasons)}  ")
+    if summary.timing_uncertainty:
+        lines.append(f"timing: {escaped(summary.timing_uncertainty)}  ")
+    lines.append(f"requests: {escaped(DOT.join(sum_of_requests(counts)))}")
+    lines += [f"  \nnot complete: {escaped(ending)}" for ending in endings(recording)]
+    return lines
+
+
+def _answers(sheet: Sheet) -> list[str]:
+    """The answers; none where no request ended well."""
+    if not tally(sheet.summary).ok:
+        return []
+    rows = [
+        (row.label, f"**{row.figure}**", escaped(DOT.join((*row.facts, row.meaning)).strip(DOT)))
+        for row in answers(sheet)
+    ]
+    return table(("", "", ""), rows, words=3)
+
+
+def _figures(sheet: Sheet) -> Iterator[list[str]]:
+    """The sweep table, or one point's distributions; then why figures are absent."""
+    points = sheet.summary.points
+    if not points:
+        yield ["No point was measured."]
+    elif len(points) > 1:
+        yield _sweep(sheet)
+    else:
+        headings = ("", "unit", *statistics(points[0]), "n")
+        yield table(headings, [_escape_first(row) for row in spread_cells(points[0])], words=2)
+        rows = [_escape_first(row) for row in scalar_cells(points[0])]
+        yield table(("", "value", "unit", "interval or reason"), rows) if rows else []
+    yield [escaped(absence) + "  " for absence in absences(sheet.summary)]
+
+
+def _sweep(sheet: Sheet) -> list[str]:
+    """The sweep table; a block's heading goes before the title of each of its columns."""
+    found = blocks(sheet)
+    headings = [f"{block.heading} {title}".strip() for block in found for title in block.titles]
+    rows = zip(*(block.cells for block in found), strict=True)
+    return table(headings, [[cell for part in row for cell in part] for row in rows], words=0)
+
+
+def _escape_first(row: Sequence[str]) -> list[str]:
+    """A row whose name may hold underscores."""
+    return [f"`{row[0]}`", *(escaped(cell) for cell in row[1:])]
+
+
+def _asides(summary: Summary, recording: Recording) -> list[str]:
+    """Failures by class, and whole-point figures where they differ from the window's."""
+    counts = tally(summary)
+    lines = []
+    if counts.failed and not leads_with_failures(counts, recording.plan.error_limit_frac):
+        lines.append(f"failures: {escaped(failures(counts))}  ")
+    return lines + [f"whole points, {escaped(words)}  " for words in whole_run(summary)]
+
+
+def _findings(summary: Summary) -> list[str]:
+    """Every doubt with its hint."""
+    return [
+        f"- **{doubt.severity}** {escaped(doubt.text)}"
+        + (f" (hint: {escaped(doubt.hint)})" if doubt.hint else "")
+        for doubt in doubts(summary)
+    ]
+
+
+def _again(recording: Recording) -> list[str]:
+    """The command that made the run, and the one that prints it."""
+    command = printable(recording.provenance.command_line)
+    lines = [f"made by `{command}`  "] if command else []
+    return [*lines, f"printed by `loadgen report {printable(recording.path)} --format md`"]

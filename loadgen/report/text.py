@@ -1,0 +1,152 @@
+"""The screen: the answer first, then its doubts, then the detail. 100 columns, no escape bytes."""
+
+from collections.abc import Iterable, Iterator
+
+from loadgen.model.summary import Summary
+from loadgen.model.table import Recording
+from loadgen.report.distributions import scalar_lines, spread_lines
+from loadgen.report.doubts import (
+    absences,
+    doubts,
+    endings,
+    failures,
+    leads_with_failures,
+    sum_of_requests,
+    tally,
+    whole_run,
+)
+from loadgen.report.heading import circumstances, subject
+from loadgen.report.headline import Answer, answers
+from loadgen.report.layout import DOT, WIDTH, flow, paragraph, printable, side_by_side
+from loadgen.report.rows import Sheet, blocks
+
+LABEL = 16
+"""Columns that the word before a line takes, indent included."""
+ANSWER = 18
+
+
+def format_text(summary: Summary, recording: Recording) -> Iterable[str]:
+    """The screen in lines, each with its newline; the last names the folder and how to see more."""
+    for line in _lines(summary, recording):
+        yield line.rstrip() + "\n"
+
+
+def _lines(summary: Summary, recording: Recording) -> Iterator[str]:
+    """All lines without newlines; sections are parted by one empty line."""
+    sheet = Sheet(summary, recording.plan)
+    sections = [
+        [*flow(subject(recording), then="  "), *flow(circumstances(summary, recording), then="  ")],
+        _failed(summary, recording),
+        _verdict(summary, recording),
+        _answers(sheet),
+        _figures(sheet),
+        _asides(summary, recording),
+        _findings(summary),
+        _folder(recording),
+    ]
+    filled = [section for section in sections if section]
+    for number, section in enumerate(filled):
+        if number:
+            yield ""
+        yield from section
+
+
+def _labelled(label: str, words: str) -> list[str]:
+    """The word, then the text beside it, wrapped below itself."""
+    return paragraph(words, first=f"  {label}".ljust(LABEL), then=" " * LABEL)
+
+
+def _failed(summary: Summary, recording: Recording) -> list[str]:
+    """Failures that come before every figure; empty where the run mostly went well."""
+    counts = tally(summary)
+    if not leads_with_failures(counts, recording.plan.error_limit_frac):
+        return []
+    lines = _labelled("FAILED", failures(counts))
+    example = next((str(detail) for detail in recording.table.detail if detail), "")
+    return [*lines, *_labelled("", f"first: {example[:300]}")] if example else lines
+
+
+def _verdict(summary: Summary, recording: Recording) -> list[str]:
+    """The verdict word with its reasons, what the client was worth, how sure its times are."""
+    client = f"client {summary.client_grade}" if summary.client_grade else "client not graded"
+    reasons = [client, *summary.verdict_reasons]
+    lines = _labelled(summary.verdict.upper(), DOT.join(reasons))
+    if summary.timing_uncertainty:
+        lines += _labelled("timing", summary.timing_uncertainty)
+    lines += _labelled("requests", DOT.join(sum_of_requests(tally(summary))))
+    for ending in endings(recording):
+        lines += _labelled("not complete", ending)
+    return lines
+
+
+def _answers(sheet: Sheet) -> list[str]:
+    """The headline; figures under each other, meanings at the right where they fit."""
+    if not tally(sheet.summary).ok:
+        return []
+    rows = answers(sheet)
+    figure = max(len(row.figure) for row in rows)
+    facts = max((len("   ".join(row.facts)) for row in rows if len(row.facts) < 3), default=0)
+    lines = []
+    for row in rows:
+        lines += _answer(row, figure, facts)
+    return lines
+
+
+def _answer(row: Answer, figure: int, facts: int) -> list[str]:
+    """One row of the headline, on a second line where one does not hold it."""
+    start = f"  {row.label}".ljust(ANSWER) + row.figure.ljust(figure)
+    beside = "   ".join(row.facts)
+    if not row.facts:
+        return paragraph(row.meaning, first=f"{start}   ", then=" " * (ANSWER + figure + 3))
+    line = f"{start}   {beside.ljust(facts)}   {row.meaning}".rstrip()
+    if len(line) <= WIDTH:
+        return [line]
+    return [f"{start}   {beside}", " " * (ANSWER + figure + 3) + row.meaning]
+
+
+def _figures(sheet: Sheet) -> list[str]:
+    """The table of a sweep; the distributions of a single point."""
+    if not sheet.summary.points:
+        return ["  no point was measured"]
+    if len(sheet.summary.points) > 1:
+        lines = side_by_side(blocks(sheet))
+    else:
+        lines = [*spread_lines(sheet.summary.points[0]), "", *scalar_lines(sheet.summary.points[0])]
+    for absence in absences(sheet.summary):
+        lines += paragraph(absence, first="  ", then="       ")
+    return lines
+
+
+def _asides(summary: Summary, recording: Recording) -> list[str]:
+    """Whole-point figures where they differ, and failures that did not lead."""
+    lines = []
+    counts = tally(summary)
+    if counts.failed and not leads_with_failures(counts, recording.plan.error_limit_frac):
+        lines += _labelled("failures", failures(counts))
+    whole = whole_run(summary)
+    for number, words in enumerate(whole):
+        lines += _labelled("" if number else "whole points", words)
+    if whole:
+        lines += _labelled("", "ramp and drain included; the table above counts the window only")
+    return lines
+
+
+def _findings(summary: Summary) -> list[str]:
+    """Every doubt, its severity first, with what to do about it."""
+    lines = []
+    for doubt in doubts(summary):
+        lines += _labelled(doubt.severity, doubt.text)
+        if doubt.hint:
+            lines += _labelled("", f"hint: {doubt.hint}")
+    return lines
+
+
+def _folder(recording: Recording) -> list[str]:
+    """The folder within the command that prints it again: the last line of every screen."""
+    path = printable(recording.path)
+    return [f"  loadgen report {_quoted(path)} --format json"]
+
+
+def _quoted(path: str) -> str:
+    """The path as a shell takes it."""
+    return f"'{path}'" if " " in path else path
