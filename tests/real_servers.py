@@ -230,16 +230,33 @@ http {{
   access_log off;
   client_body_temp_path {folder}/body; proxy_temp_path {folder}/proxy;
   fastcgi_temp_path {folder}/fastcgi; uwsgi_temp_path {folder}/uwsgi; scgi_temp_path {folder}/scgi;
-  server {{
-    listen 127.0.0.1:{port}{ssl};
-    {certificates}
-    location / {{
-      proxy_pass {upstream}; proxy_http_version 1.1; proxy_set_header Connection "";
-      proxy_read_timeout 30s; proxy_buffering {buffering}; {ignore}
-    }}
-  }}
+  proxy_set_header Connection ""; proxy_read_timeout 30s;
+  server {{ listen {front}; {tls} location / {{ {passing} }} }}
+  {behind}
 }}
 """
+PASSES_ON = "proxy_pass {upstream}; proxy_http_version 1.1; proxy_buffering off;"
+# nginx holds a stream back only where its upstream sends no chunks, as to a client of HTTP/1.0 (its
+# own default towards upstreams); most servers send chunks all the same, another nginx does not
+HOLDS_BACK = (
+    "proxy_pass http://127.0.0.1:{inner}; proxy_http_version 1.0; proxy_buffering on;"
+    " proxy_ignore_headers X-Accel-Buffering;"
+)
+BEHIND = "server {{ listen 127.0.0.1:{inner}; location / {{ " + PASSES_ON + " }} }}"
+
+
+def _nginx_conf(
+    folder: Path, port: int, upstream: str, holds_back: bool, tls: Certificates | None
+) -> str:
+    inner = free_port()
+    front = PASSES_ON if not holds_back else HOLDS_BACK
+    return NGINX_CONF.format(
+        folder=folder,
+        front=f"{HOST}:{port}{' ssl' if tls else ''}",
+        tls=f"ssl_certificate {tls.cert}; ssl_certificate_key {tls.key};" if tls else "",
+        passing=front.format(upstream=upstream, inner=inner),
+        behind=BEHIND.format(upstream=upstream, inner=inner) if holds_back else "",
+    )
 
 
 @contextmanager
@@ -248,23 +265,14 @@ def nginx_proxy(
 ) -> Iterator[Server]:
     """nginx in front of `upstream`, an ordinary process; with `tls` it speaks https only.
 
-    With buffering on it also ignores the server's `X-Accel-Buffering: no`, which llama.cpp sends.
+    With buffering on it ignores the server's `X-Accel-Buffering: no`, which llama.cpp sends, and
+    holds a stream back in blocks of 4 KB.
     """
     nginx = _nginx()
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="loadgen-nginx-") as name:
         folder = Path(name)
-        text = NGINX_CONF.format(
-            folder=folder,
-            port=port,
-            upstream=upstream,
-            buffering=buffering,
-            ignore="proxy_ignore_headers X-Accel-Buffering;" if buffering == "on" else "",
-            ssl=" ssl" if tls else "",
-            certificates=f"ssl_certificate {tls.cert}; ssl_certificate_key {tls.key};"
-            if tls
-            else "",
-        )
+        text = _nginx_conf(folder, port, upstream, buffering == "on", tls)
         (folder / "nginx.conf").write_text(text, encoding="ascii")
         argv = [nginx, "-p", folder, "-c", folder / "nginx.conf", "-e", "stderr"]
         scheme = "https" if tls else "http"
