@@ -104,6 +104,12 @@ def arrow_schema() -> Any:
     return pa.schema(fields, metadata={VERSION_KEY: str(FORMAT_VERSION).encode()})
 
 
+def stored_version(schema: Any) -> int:
+    """The format version that a file's schema names; 0 where it names none."""
+    text = (schema.metadata or {}).get(VERSION_KEY, b"")
+    return int(text) if text.isdigit() else 0
+
+
 def arrow_batch(records: Sequence[Record], schema: Any) -> Any:
     """A `pyarrow.RecordBatch` of `records`, one row each in their order."""
     import pyarrow as pa

@@ -13,7 +13,7 @@ from loadgen import clock
 from loadgen.errors import LoadgenError
 from loadgen.model.record import Record
 from loadgen.store.folder import REQUESTS_FILE, SEGMENTS_FOLDER, require_known_version
-from loadgen.store.schema import VERSION_KEY, arrow_batch, arrow_schema
+from loadgen.store.schema import arrow_batch, arrow_schema, stored_version
 from loadgen.units import NS_PER_S
 
 BUFFERED_RECORDS_MAX = 4_096
@@ -152,8 +152,9 @@ def read_segment(path: Path) -> Segment:
     end_bytes = 0
     try:
         reader = pa.ipc.open_stream(source)
-        version = int((reader.schema.metadata or {}).get(VERSION_KEY, b"0"))
-        require_known_version(path, version)
+        require_known_version(path, stored_version(reader.schema))
+        if not reader.schema.equals(arrow_schema()):
+            return Segment(path, (), truncated=True)
         end_bytes = source.tell()
         while (batch := _next_batch(reader)) is not None:
             batches.append(batch)

@@ -17,10 +17,10 @@ from loadgen.store.schema import (
     EVENT_COLUMNS,
     ON_DISK_ONLY,
     TRUNCATED_KEY,
-    VERSION_KEY,
     Column,
     arrow_batch,
     arrow_schema,
+    stored_version,
 )
 from loadgen.store.segments import read_segment, segment_paths
 
@@ -71,9 +71,9 @@ def _read_parquet(path: Path) -> tuple[RunTable, tuple[str, ...]]:
 
     try:
         with pq.ParquetFile(path, memory_map=True) as source:
-            metadata = source.schema_arrow.metadata or {}
-            require_known_version(path, int(metadata.get(VERSION_KEY, b"0")))
-            truncated = tuple(json.loads(metadata.get(TRUNCATED_KEY, b"[]")))
+            schema = source.schema_arrow
+            require_known_version(path, stored_version(schema))
+            truncated = tuple(json.loads(schema.metadata.get(TRUNCATED_KEY, b"[]")))
             return run_table(source.read), truncated
     except (pa.ArrowException, OSError) as exc:
         raise InputError(
