@@ -1,7 +1,6 @@
 """Control-plane calls: what is missing is a note, what can't be reached is an error."""
 
 import json
-import ssl
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -117,33 +116,6 @@ async def test_a_chat_is_counted_by_its_template_where_the_server_has_one() -> N
     respx.post(f"{ROOT}/apply-template").respond(200, json={"prompt": "user : hello assistant :"})
     async with _open() as control:
         assert await control.tokenize_chat([{"role": "user", "content": "hello"}]) == 5
-
-
-@respx.mock
-async def test_refusal_names_the_url_and_the_cause() -> None:
-    def refuse(request: httpx.Request) -> httpx.Response:
-        cause = ConnectionRefusedError(111, "Connect call failed")
-        raise httpx.ConnectError("All connection attempts failed") from cause
-
-    respx.get(f"{ROOT}/v1/models").mock(side_effect=refuse)
-    async with _open() as control:
-        with pytest.raises(EndpointError, match=r"`http://server:8000/v1/models`: connection ref"):
-            await control.models()
-
-
-@respx.mock
-async def test_a_certificate_that_is_not_trusted_is_named() -> None:
-    def break_off(request: httpx.Request) -> httpx.Response:
-        cause = ssl.SSLCertVerificationError(1, "certificate verify failed")
-        cause.verify_message = "self-signed certificate"
-        raise httpx.ConnectError("x") from cause
-
-    respx.get("https://lab:8443/v1/models").mock(side_effect=break_off)
-    async with _open(base_url="https://lab:8443") as control:
-        with pytest.raises(EndpointError, match=r"certificate of `lab`.*self-signed") as caught:
-            await control.models()
-    assert caught.value.hint is not None
-    assert "--insecure" in caught.value.hint
 
 
 @respx.mock
