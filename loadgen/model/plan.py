@@ -73,6 +73,8 @@ class WorkloadPlan(Struct, frozen=True):
     once: bool = False
     """Stop after one pass over a finite data set instead of starting again."""
     history: Literal["recorded", "live"] = "recorded"
+    salted: bool | None = None
+    """Makes each prompt unlike any other run's. None: by format (chat rows go byte for byte)."""
     sha256: str = ""
     """Hash over format, options and data, without the salt."""
 

@@ -1,0 +1,57 @@
+"""What every workload format gives and is given."""
+
+from collections.abc import Callable
+from hashlib import sha256
+from typing import Protocol
+
+from msgspec import Struct
+
+from loadgen.model.plan import EndpointType, Plan, TokenFit
+from loadgen.model.session import Session
+
+
+class WorkloadContext(Struct, frozen=True):
+    """The rest of a plan that prompts depend on."""
+
+    endpoint_type: EndpointType = "chat"
+    token_fit: TokenFit = TokenFit()
+    seed: int = 1
+    salt: str = ""
+
+
+class Overlong(Struct, frozen=True):
+    """How many of `of` prompts can't fit; lengths are estimates unless a counter was given."""
+
+    over: int
+    of: int
+    longest_tok: int
+    estimated: bool
+
+
+class Sessions(Protocol):
+    """A workload. Every method is a pure function: any worker can make any session."""
+
+    @property
+    def n_rows(self) -> int | None:
+        """Distinct data rows; None where prompts are made, not read."""
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What the user has to be told before the run: rows left out, members not sent."""
+
+    def session(self, point: int, index: int) -> Session | None:
+        """Session `index` of a point; None: the workload has no more."""
+
+    def rows_over(self, limit_tok: int, count: Callable[[str], int] | None = None) -> Overlong:
+        """How many prompts don't fit into `limit_tok` together with the answer they ask for."""
+
+
+def context_of(plan: Plan) -> WorkloadContext:
+    """The part of a plan that sessions depend on."""
+    return WorkloadContext(plan.target.endpoint_type, plan.token_fit, plan.seed, plan.salt)
+
+
+def salt_mark(context: WorkloadContext, point: int, index: int) -> bytes:
+    """A JSON-safe opening for a row's text that no other run, point or index has."""
+    key = f"{context.salt}/{context.seed}/{point}/{index}"
+    return b"[" + sha256(key.encode()).hexdigest()[:16].encode() + b"] "
