@@ -1,5 +1,10 @@
 """Makes any Python text storable as UTF-8, so that one odd argument or answer can't stop a run."""
 
+import re
+
+SMUGGLED_BYTES = re.compile("[\udc80-\udcff]+")
+LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
 
 def storable(text: str) -> str:
     """`text` without lone surrogates.
@@ -7,10 +12,12 @@ def storable(text: str) -> str:
     Bytes that Python smuggled into an argument under an ASCII locale become what they were;
     half an emoji becomes the replacement character.
     """
-    try:
-        return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    restored = SMUGGLED_BYTES.sub(_restored, text)
+    return LONE_SURROGATE.sub("\ufffd", restored)
+
+
+def _restored(smuggled: "re.Match[str]") -> str:
+    return smuggled[0].encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def storable_tree(value: object) -> object:
