@@ -1,0 +1,114 @@
+"""The look at the sockets: one nested poller in the event loop, one tight loop over what is ready.
+
+The order on the loop is reads, then launches, then anything else; `guard` keeps it.
+"""
+
+import asyncio
+
+from loadgen.clock import now_ns
+from loadgen.transport.connection import Connection
+from loadgen.transport.sockets import READ, Poller, Roster, open_poller, open_stamp_keeper
+from loadgen.transport.stamps import (
+    ANCILLARY_BYTES,
+    SAMPLE_EVERY_NS,
+    StampClock,
+    unpack_stamp,
+)
+from loadgen.units import NS_PER_S, NS_PER_US
+
+GUARD_NS = 300 * NS_PER_US
+"""A look at the sockets older than this is repeated before the next launch."""
+
+READ_BYTES = 256 * 1024
+READY_AT_ONCE = 512
+
+
+class Watch:
+    """Reads every socket of one event loop and stamps what it reads."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        poller: Poller | None = None,
+        clock: StampClock | None = None,
+    ) -> None:
+        self._loop = loop
+        self._poller = poller or open_poller()
+        self.roster: Roster[Connection] = Roster(self._poller)
+        self.clock = clock or StampClock()
+        self.reads = 0
+        self._buffer = memoryview(bytearray(READ_BYTES))
+        self._looked_at_ns = now_ns()
+        self._keeper = open_stamp_keeper()
+        loop.add_reader(self._poller.fileno(), self.drain)
+
+    def guard(self) -> None:
+        """Reads the sockets now if 0.3 ms have passed since the last look at them."""
+        if now_ns() - self._looked_at_ns > GUARD_NS:
+            self.drain()
+
+    def drain(self) -> None:
+        """One read of every socket that has something, then a slice to those that take one.
+
+        A socket that still has bytes is ready again at the next look (level-triggered).
+        """
+        floor_ns, look_ns = self._looked_at_ns, now_ns()
+        self._looked_at_ns = look_ns
+        clock = self.clock
+        if look_ns - clock.sampled_at_ns > SAMPLE_EVERY_NS:
+            clock.sample(look_ns)
+        watched = self.roster.watched
+        buffer = self._buffer
+        buffers = (buffer,)
+        reads = 0
+        for fd, mask in self._poller.poll(0, READY_AT_ONCE):
+            connection = watched.get(fd)
+            if connection is None or (mask != READ and connection.note_mask(mask)):
+                continue
+            try:
+                size, ancillary, _, _ = connection.recvmsg_into(buffers, ANCILLARY_BYTES)
+            except (BlockingIOError, InterruptedError):
+                continue
+            except OSError as error:
+                connection.lost(error)
+                continue
+            seen_at_ns = at_ns = now_ns()
+            if not size:
+                connection.lost(None)
+                continue
+            reads += 1
+            if ancillary:
+                seconds, nanoseconds = unpack_stamp(ancillary[0][2])
+                at_ns = seconds * NS_PER_S + nanoseconds - clock.offset_ns
+                if not floor_ns <= at_ns <= seen_at_ns:
+                    wall_at_ns = at_ns + clock.offset_ns
+                    at_ns = clock.settle(wall_at_ns, floor_ns, seen_at_ns)
+            elif connection.reply is not None:
+                connection.reply.kernel_stamped = False
+            if connection.take(buffer[:size], at_ns, seen_at_ns):
+                connection.finish()
+        self.reads += reads
+        if self.roster.writable:
+            self._write(look_ns)
+
+    def _write(self, since_ns: int) -> None:
+        """A slice for each writable connection, longest waiting first, while it is soon enough.
+
+        At least one goes out a look, so that a busy reader can't starve the senders.
+        """
+        writable = self.roster.writable
+        while writable:
+            fd = next(iter(writable))
+            writable.pop(fd).write_slice()
+            if now_ns() - since_ns > GUARD_NS:
+                return
+
+    def close(self) -> None:
+        """Closes every connection and the poller."""
+        for connection in list(self.roster.watched.values()):
+            connection.lost(OSError(0, "closed by the client"))
+        if not self._loop.is_closed():
+            self._loop.remove_reader(self._poller.fileno())
+        self._poller.close()
+        if self._keeper is not None:
+            self._keeper.close()
