@@ -12,11 +12,12 @@ from loadgen.clock import now_ns
 from loadgen.model.exchange import Exchange, Outcome, TurnKey
 from loadgen.model.plan import Deadlines, TargetPlan
 from loadgen.model.session import Turn
-from loadgen.transport.connection import ConnectError, Connection, Piece
+from loadgen.transport.connection import Connection
 from loadgen.transport.flight import Flight
+from loadgen.transport.origin import ConnectError
 from loadgen.transport.pool import Pool, describe_connection
 from loadgen.transport.proxies import proxy_for
-from loadgen.transport.reply import Reply
+from loadgen.transport.reply import Piece, Reply
 from loadgen.transport.request import RequestTemplate
 from loadgen.transport.tls import open_context
 
@@ -36,7 +37,7 @@ class Sender:
     def __init__(
         self, target: TargetPlan, deadlines: Deadlines, secret_headers: Mapping[str, str]
     ) -> None:
-        self.stale_reconnects = 0
+        self._stale_reconnects = 0
         self._target = target
         self._deadlines = deadlines
         self._template = RequestTemplate(target, secret_headers)
@@ -59,6 +60,12 @@ class Sender:
     def connections_reused(self) -> int:
         """Requests that took a kept connection."""
         return self._pool.connections_reused + (self._detour.reused if self._detour else 0)
+
+    @property
+    def stale_reconnects(self) -> int:
+        """Kept connections found dead before any byte of an answer, each replaced."""
+        detour = self._detour.stale_reconnects if self._detour else 0
+        return self._stale_reconnects + detour
 
     @property
     def reads(self) -> int:
@@ -124,7 +131,7 @@ class Sender:
         try:
             await self._converse(flight, pieces, fresh=self._target.fresh_connections)
             if flight.is_stale():
-                self.stale_reconnects += 1
+                self._stale_reconnects += 1
                 await self._converse(flight, pieces, fresh=True)
         except ConnectError as error:
             if not error.other_protocol:

@@ -14,8 +14,9 @@ from loadgen.clock import now_ns
 from loadgen.errors import UsageError
 from loadgen.model.exchange import ConnectionInfo, Outcome
 from loadgen.model.plan import TargetPlan
-from loadgen.transport.connection import CLOSED_BY_SERVER, ConnectError
+from loadgen.transport.connection import CLOSED_BY_SERVER
 from loadgen.transport.flight import Flight
+from loadgen.transport.origin import ConnectError
 from loadgen.transport.proxies import show_proxy
 from loadgen.transport.reply import Reply
 from loadgen.transport.request import RequestTemplate
@@ -32,6 +33,7 @@ class HttpxRoute:
     def __init__(self, target: TargetPlan, template: RequestTemplate, proxy: str | None) -> None:
         self.opened = 0
         self.reused = 0
+        self.stale_reconnects = 0
         self._template = template
         self._proxy = show_proxy(proxy) if proxy else ""
         if proxy is None and importlib.util.find_spec("h2") is None:
@@ -68,9 +70,8 @@ class HttpxRoute:
             flight.cancel = None
 
     async def _talk(self, flight: Flight, talk: "_Talk") -> None:
-        request = self._request(flight, talk)
         try:
-            response = await self._transport.handle_async_request(request)
+            response = await self._ask(flight, talk)
         except httpx.HTTPError as error:
             self._note_error(flight, talk, error)
             return
@@ -83,6 +84,17 @@ class HttpxRoute:
         finally:
             flight.took = talk.connection_info(self._proxy)
             await response.aclose()
+
+    async def _ask(self, flight: Flight, talk: "_Talk") -> httpx.Response:
+        """The answer's head. A kept connection that was dead is replaced once."""
+        try:
+            return await self._transport.handle_async_request(self._request(flight, talk))
+        except (httpx.RemoteProtocolError, httpx.ReadError, httpx.WriteError):
+            if talk.connected_at_ns is not None:
+                raise
+            talk.stale_reconnects = 1
+            self.stale_reconnects += 1
+        return await self._transport.handle_async_request(self._request(flight, talk))
 
     def _request(self, flight: Flight, talk: "_Talk") -> httpx.Request:
 
@@ -135,6 +147,7 @@ class _Talk:
         self.connected_at_ns: int | None = None
         self.tls_done_at_ns: int | None = None
         self.peer = ""
+        self.stale_reconnects = 0
 
     def note_event(self, name: str) -> None:
         """Takes the instants of httpcore's trace."""
@@ -144,7 +157,7 @@ class _Talk:
         elif event == "start_tls.complete":
             self.tls_done_at_ns = now_ns()
         elif event == "send_request_headers.started":
-            self.reply.sent_at_ns = now_ns()
+            self.reply.sent_at_ns = self.reply.sent_at_ns or now_ns()
         elif event == "send_request_body.complete":
             self.reply.written_at_ns = now_ns()
             self.reply.sent_bytes = len(self.body)
@@ -169,6 +182,7 @@ class _Talk:
         if self.connected_at_ns is None:
             return ConnectionInfo(reused=True, peer=self.peer, proxy=proxy)
         return ConnectionInfo(
+            stale_reconnects=self.stale_reconnects,
             peer=self.peer,
             proxy=proxy,
             asked_at_ns=self.asked_at_ns,

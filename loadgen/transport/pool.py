@@ -9,8 +9,9 @@ import ssl
 
 from loadgen.clock import now_ns
 from loadgen.model.exchange import ConnectionInfo
-from loadgen.transport.connection import ConnectError, Connection, Origin
+from loadgen.transport.connection import Connection
 from loadgen.transport.names import AddressBook, Names
+from loadgen.transport.origin import ConnectError, Origin
 from loadgen.transport.sockets import Address
 from loadgen.transport.tls import open_context
 from loadgen.transport.watch import Watch

@@ -10,8 +10,9 @@ import loadgen
 from loadgen.errors import UsageError
 from loadgen.model.exchange import TurnKey
 from loadgen.model.plan import TargetPlan
-from loadgen.transport.connection import Origin, Piece
+from loadgen.transport.origin import Origin
 from loadgen.transport.redact import REDACTED, redact_url, secret_values
+from loadgen.transport.reply import Piece
 
 SLICE_BYTES = 256 * 1024
 _ROUTES = {"chat": "chat/completions", "completions": "completions"}

@@ -10,9 +10,10 @@ from collections.abc import AsyncIterator
 import httpx
 
 from loadgen.model.exchange import ConnectionInfo
-from loadgen.transport.connection import ConnectError, Connection, Origin, Piece
+from loadgen.transport.connection import Connection
+from loadgen.transport.origin import ConnectError, Origin
 from loadgen.transport.pool import Pool, describe_connection
-from loadgen.transport.reply import Reply
+from loadgen.transport.reply import Piece, Reply
 from loadgen.transport.tls import open_context
 
 _Timeouts = dict[str, float | None]
