@@ -1,0 +1,121 @@
+"""Workers and scribes as child processes of the conductor: started, told, heard, ended."""
+
+import asyncio
+import os
+import socket
+import sys
+from asyncio.subprocess import Process
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+
+from loadgen.errors import LoadgenError
+from loadgen.measure.frames import (
+    Command,
+    Failed,
+    FrameSplitter,
+    Orders,
+    PointDone,
+    Ready,
+    Report,
+    pack,
+)
+from loadgen.model.observed import ClientHealth
+from loadgen.model.plan import Plan, Share
+
+T = TypeVar("T", Ready, PointDone)
+
+START_LIMIT_S = 60.0
+LEAVE_LIMIT_S = 60.0
+
+
+class Pair:
+    """One worker and its scribe."""
+
+    def __init__(self, share: Share, worker: Process, scribe: Process) -> None:
+        self.share = share
+        self._worker = worker
+        self._scribe = scribe
+        self._reports: asyncio.Queue[Report] = asyncio.Queue()
+        self._listening = asyncio.create_task(self._listen())
+
+    async def ready(self) -> None:
+        """Returns when the worker can start at once. Raises `LoadgenError`."""
+        async with asyncio.timeout(START_LIMIT_S):
+            await self._expect(Ready)
+
+    def tell(self, command: Command) -> None:
+        """Sends a command; a worker that is gone is noticed by whoever waits for its report."""
+        if self._worker.stdin is not None and not self._worker.stdin.is_closing():
+            self._worker.stdin.write(pack(command))
+
+    async def point_done(self) -> ClientHealth:
+        """The worker's health once its share of the point has ended. Raises `LoadgenError`."""
+        return (await self._expect(PointDone)).health
+
+    async def leave(self) -> None:
+        """Closes the pipe and waits until both have written everything and ended."""
+        if self._worker.stdin is not None:
+            self._worker.stdin.close()
+        async with asyncio.timeout(LEAVE_LIMIT_S):
+            await self._worker.wait()
+            await self._scribe.wait()
+        await self._listening
+
+    def kill(self) -> None:
+        """Ends the worker now; its scribe then writes what it has."""
+        if self._worker.returncode is None:
+            self._worker.kill()
+
+    async def _expect(self, kind: type[T]) -> T:
+        report = await self._reports.get()
+        if isinstance(report, Failed):
+            error = LoadgenError(report.message, report.hint)
+            error.exit_code = report.exit_code
+            raise error
+        if not isinstance(report, kind):
+            raise LoadgenError(f"worker {self.share.index} answered out of turn: {report!r}")
+        return report
+
+    async def _listen(self) -> None:
+        splitter = FrameSplitter()
+        stream = self._worker.stdout
+        assert stream is not None
+        while piece := await stream.read(65536):
+            for body in splitter.feed(piece):
+                self._reports.put_nowait(msgspec.msgpack.decode(body, type=Report))
+        code = await self._worker.wait()
+        self._reports.put_nowait(
+            Failed(f"worker {self.share.index} ended on its own (exit status {code})")
+        )
+
+
+async def start_pair(plan: Plan, share: Share, folder: Path, secrets: dict[str, str]) -> Pair:
+    """A worker and its scribe, started and given their orders."""
+    worker_end, scribe_end = socket.socketpair()
+    with worker_end, scribe_end:
+        scribe = await _start("loadgen.measure.scribe", scribe_end)
+        worker = await _start("loadgen.measure.worker", worker_end)
+        for process, end in ((scribe, scribe_end), (worker, worker_end)):
+            orders = Orders(plan, share, str(folder), secrets, end.fileno())
+            assert process.stdin is not None
+            process.stdin.write(pack(orders))
+    return Pair(share, worker, scribe)
+
+
+async def _start(module: str, inherited: socket.socket) -> Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        module,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        pass_fds=[inherited.fileno()],
+        env=_environment(),
+    )
+
+
+def _environment() -> dict[str, str]:
+    """Ours, less what would make the children slower or chatty; keys travel in the orders."""
+    return {name: value for name, value in os.environ.items() if not name.endswith("_API_KEY")}

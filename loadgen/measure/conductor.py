@@ -1,0 +1,146 @@
+"""The parent of a run: starts workers, gives all one start instant, hears Ctrl-C, ends clean.
+
+Everything that it knows is written to run.json as soon as it is known, so that a run that is
+killed at any moment can still be read.
+"""
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from loadgen import clock
+from loadgen.errors import LoadgenError
+from loadgen.measure.children import Pair, start_pair
+from loadgen.measure.frames import Go, Halt
+from loadgen.measure.provenance import provenance_of
+from loadgen.measure.status import Status
+from loadgen.measure.watching import Watcher
+from loadgen.model.observed import ClientHealth, Observed
+from loadgen.model.plan import Anchor, Plan, PointPlan, Share
+from loadgen.store.folder import RunFile, update_run_file, write_run_file
+from loadgen.store.journal import append_health
+from loadgen.store.progress import Progress
+from loadgen.units import NS_PER_MS, NS_PER_S
+
+LOOK_PERIOD_S = 0.2
+START_LEAD_NS = 10 * NS_PER_MS
+"""Between telling the workers and the start instant, so that all of them make it in time."""
+
+STAGGER_MAX_NS = 20 * NS_PER_S
+
+
+class Conductor:
+    """Runs a plan's points one after the other on the same workers."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        folder: Path,
+        secrets: Mapping[str, str],
+        observed: Observed,
+        watch: Callable[[Status], None],
+    ) -> None:
+        self._plan = plan
+        self._folder = folder
+        self._secrets = dict(secrets)
+        self._observed = observed
+        self._watch = watch
+        self._progress = Progress.create(folder, plan.workers)
+        self._watcher = Watcher(plan, self._progress)
+        self._pairs: list[Pair] = []
+        self._interrupts = 0
+
+    async def conduct(self) -> None:
+        """Returns when all points have ended or the user stopped the run; all is on disk then.
+
+        Raises `LoadgenError` when a worker died; what was measured is kept.
+        """
+        self._write_start()
+        self._hear_interrupts()
+        try:
+            shares = [Share(index, self._plan.workers) for index in range(self._plan.workers)]
+            self._pairs = await asyncio.gather(
+                *(start_pair(self._plan, share, self._folder, self._secrets) for share in shares)
+            )
+            await asyncio.gather(*(pair.ready() for pair in self._pairs))
+            await self._run_points()
+        except LoadgenError:
+            for pair in self._pairs:
+                pair.kill()
+            raise
+        finally:
+            await asyncio.gather(*(pair.leave() for pair in self._pairs))
+            self._write_end()
+
+    async def _run_points(self) -> None:
+        for point in self._plan.points:
+            if self._interrupts:
+                return
+            await self._run_point(point)
+
+    async def _run_point(self, point: PointPlan) -> None:
+        stagger_ns = self._stagger_ns(point)
+        start_at_ns = clock.now_ns() + START_LEAD_NS
+        self._watcher.start_point(point, start_at_ns)
+        for pair in self._pairs:
+            pair.tell(Go(point.index, start_at_ns, stagger_ns))
+        if point is self._plan.points[0]:
+            update_run_file(self._folder, provenance=provenance_of(self._plan, self._secrets))
+        looking = asyncio.create_task(self._look())
+        try:
+            healths = await _all_or_first_error([pair.point_done() for pair in self._pairs])
+        finally:
+            looking.cancel()
+            with suppress(asyncio.CancelledError):
+                await looking
+        self._watch(self._watcher.look())
+        for health in healths:
+            append_health(self._folder, health.share, health)
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_PERIOD_S)
+            self._watch(self._watcher.look())
+
+    def _stagger_ns(self, point: PointPlan) -> int:
+        """The plan's own, else one mean answer time, as far as one is known."""
+        if point.stagger_ns is not None:
+            return point.stagger_ns
+        known_ns = self._watcher.mean_e2e_ns() or self._observed.first_answer_e2e_ns or 0
+        half_ns = point.duration_ns // 2 if point.duration_ns is not None else STAGGER_MAX_NS
+        return min(known_ns, half_ns, STAGGER_MAX_NS)
+
+    def _hear_interrupts(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(number, self._interrupt)
+
+    def _interrupt(self) -> None:
+        """First time: issue nothing more, follow what is in flight. Again: stop at once."""
+        self._interrupts += 1
+        for pair in self._pairs:
+            pair.tell(Halt("interrupted", at_once=self._interrupts > 1))
+
+    def _write_start(self) -> None:
+        run_file = RunFile(
+            plan=self._plan,
+            observed=self._observed,
+            anchors=(_anchor(),),
+            started_wall_ns=clock.wall_ns(),
+        )
+        write_run_file(self._folder, run_file)
+
+    def _write_end(self) -> None:
+        state = "interrupted" if self._interrupts else "complete"
+        anchors = (*update_run_file(self._folder).anchors, _anchor())
+        update_run_file(self._folder, state=state, anchors=anchors, ended_wall_ns=clock.wall_ns())
+
+
+async def _all_or_first_error(waits: list[Awaitable[ClientHealth]]) -> list[ClientHealth]:
+    return list(await asyncio.gather(*waits))
+
+
+def _anchor() -> Anchor:
+    return Anchor(clock.host_name(), clock.boot_id(), clock.now_ns(), clock.wall_ns())
