@@ -1,0 +1,158 @@
+"""How far the client can be trusted with what it measured: grade A, B, C or refuse, per point.
+
+Columns of the grade table: error left in stamps, loop lag, lateness of sends. A kernel stamp is
+exact while its read holds one event, so a late loop costs nothing there; it errs by at most the
+read's wait where one read brought several events. User stamps err by the loop lag itself.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from loadgen.analysis.frame import Frame
+from loadgen.analysis.rates import clipped_ns
+from loadgen.analysis.requests import seconds_between
+from loadgen.analysis.speed import tpot_s
+from loadgen.analysis.stats import quantile
+from loadgen.model.exchange import StampKind
+from loadgen.model.observed import ClientHealth
+from loadgen.model.table import ABSENT, Flags
+from loadgen.units import MS_PER_S, NS_PER_S
+
+GRADES = ("A", "B", "C", "refuse")
+UNGRADED = "ungraded"
+
+STAMP_FRACS = (0.02, 0.10, 0.25)
+STAMP_A_MAX_S = 0.001
+LOOP_LAG_S = (0.001, 0.010, 0.050)
+SEND_FRACS = (0.01, 0.05, 0.10)
+SEND_FLOORS_S = (0.002, 0.005, 0.010)
+GC_A_MAX_S = 0.002
+KERNEL_STAMP_S = 0.00003
+"""p99 error of a kernel stamp whose read held one event, measured on loopback."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fidelity:
+    """The grade, the figures it rests on (seconds; None where nothing told), and which decided."""
+
+    grade: str
+    basis: str
+    stamp_error_s: float | None = None
+    loop_lag_s: float | None = None
+    send_lag_s: float | None = None
+    multi_read_frac: float = 0.0
+    kernel: bool = False
+
+
+def fidelity(frame: Frame, health: Sequence[ClientHealth]) -> Fidelity:
+    """The client's grade at one point, from stamps, reads, sends and the loop's own probe."""
+    rows = frame.chosen & (frame.requests.table.sent_at_ns != ABSENT)
+    if not rows.any():
+        return Fidelity(UNGRADED, "no request to judge by, no canary")
+    kernel = bool((frame.requests.table.stamp_kind[rows] == str(StampKind.KERNEL)).all())
+    lags = [h.loop_lag_p99_ns for h in health if h.loop_lag_p99_ns is not None]
+    loop_lag_s = max(lags) / NS_PER_S if lags else None
+    multi_frac = _multi_read_frac(frame, rows)
+    stamp_s = _kernel_error_s(frame, rows, multi_frac) if kernel else loop_lag_s
+    held_back = any(h.rate_waits for h in health)
+    send_s = None if held_back else _send_lag_s(frame, rows)
+    if stamp_s is None:
+        return Fidelity(UNGRADED, "user stamps and no loop probe, no canary", send_lag_s=send_s)
+    marks = {
+        "stamps": _stamp_grade(stamp_s, _step_s(frame)),
+        "loop lag": _loop_grade(loop_lag_s, health, kernel=kernel),
+        "sends": _send_grade(send_s, _gap_s(frame)),
+    }
+    worst = max(marks.values())
+    said = ", ".join(name for name, mark in marks.items() if mark == worst and worst > 0)
+    basis = f"{said or 'stamps, loop lag and sends'}; no canary"
+    return Fidelity(GRADES[worst], basis, stamp_s, loop_lag_s, send_s, multi_frac, kernel)
+
+
+def describe_timing(found: Sequence[Fidelity]) -> str:
+    """One sentence on how exact the stamps are; empty where no point was judged."""
+    known = [f for f in found if f.stamp_error_s is not None]
+    if not known:
+        return ""
+    error_ms = max(f.stamp_error_s or 0.0 for f in known) * MS_PER_S
+    source = "kernel" if all(f.kernel for f in known) else "user"
+    share = max(f.multi_read_frac for f in known)
+    return (
+        f"stamps ±{error_ms:.2g} ms at p99 ({source}), "
+        f"{share:.1%} of the reads with text brought several events"
+    )
+
+
+def _multi_read_frac(frame: Frame, rows: Flags) -> float:
+    """Reads with several events among the reads with text."""
+    table, requests = frame.requests.table, frame.requests
+    multi = int(table.multi_event_reads[rows].sum())
+    texts = np.bincount(requests.event_row[requests.text_index], minlength=len(requests))
+    reads = int(np.minimum(table.reads, texts)[rows].sum())
+    return multi / reads if reads else 0.0
+
+
+def _kernel_error_s(frame: Frame, rows: Flags, multi_frac: float) -> float:
+    """p99 over reads: exact where single, else at most as late as the request's slowest read."""
+    if multi_frac <= 0.01:
+        return KERNEL_STAMP_S
+    table = frame.requests.table
+    weights = table.multi_event_reads[rows].astype(np.float64)
+    lag_s = table.seen_lag_max_ns[rows] / NS_PER_S
+    return max(KERNEL_STAMP_S, quantile(lag_s, 1.0 - 0.01 / multi_frac, weights))
+
+
+def _step_s(frame: Frame) -> float | None:
+    """What a stamp error is held against: median TPOT, else the median time in flight."""
+    values = tpot_s(frame.requests)[frame.chosen]
+    values = values[~np.isnan(values)]
+    if len(values):
+        return quantile(values, 0.5)
+    stays = clipped_ns(frame)[frame.chosen & frame.requests.ok] / NS_PER_S
+    return quantile(stays, 0.5) if len(stays) else None
+
+
+def _gap_s(frame: Frame) -> float | None:
+    """What a late send is held against: the mean time between the sends of one slot."""
+    due = np.sort(frame.requests.table.due_at_ns[frame.chosen])
+    if len(due) < 2 or due[-1] == due[0]:
+        return None
+    return float(due[-1] - due[0]) / (len(due) - 1) / NS_PER_S * (frame.slots or 1)
+
+
+def _send_lag_s(frame: Frame, rows: Flags) -> float:
+    table = frame.requests.table
+    return quantile(seconds_between(table.due_at_ns, table.sent_at_ns)[rows], 0.99)
+
+
+def _mark(value: float, limits: Sequence[float]) -> int:
+    """0 for A ... 3 for refuse."""
+    return sum(value > limit for limit in limits)
+
+
+def _stamp_grade(error_s: float, step_s: float | None) -> int:
+    if step_s is None:
+        return int(error_s > STAMP_A_MAX_S)
+    floor = KERNEL_STAMP_S
+    mark = _mark(error_s, [max(frac * step_s, floor) for frac in STAMP_FRACS])
+    return max(mark, int(error_s > STAMP_A_MAX_S))
+
+
+def _loop_grade(lag_s: float | None, health: Sequence[ClientHealth], *, kernel: bool) -> int:
+    """Kernel stamps bound what a late loop does to arrivals, so it costs A there, never B."""
+    mark = _mark(lag_s, LOOP_LAG_S) if lag_s is not None else 0
+    if any(h.gc_pause_max_ns > GC_A_MAX_S * NS_PER_S for h in health):
+        mark = max(mark, 1)
+    return min(mark, 1) if kernel else mark
+
+
+def _send_grade(lag_s: float | None, gap_s: float | None) -> int:
+    if lag_s is None:
+        return 0
+    limits = [
+        max(floor, frac * (gap_s or 0.0))
+        for floor, frac in zip(SEND_FLOORS_S, SEND_FRACS, strict=True)
+    ]
+    return _mark(lag_s, limits)

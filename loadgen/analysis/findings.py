@@ -1,0 +1,103 @@
+"""The tables of doubts. A rule is a code and a function; its docstring is its condition.
+
+Codes are described in docs/definitions.md#findings (a test compares).
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from loadgen.analysis import client_findings as client
+from loadgen.analysis import point_findings as server
+from loadgen.analysis import run_findings as run_rules
+from loadgen.analysis.facts import Doubt, PointFacts, RunFacts
+from loadgen.model.summary import Finding
+
+SEVERITIES = ("fatal", "doubt", "note")
+
+
+@dataclass(frozen=True, slots=True)
+class PointRule:
+    """A doubt about one load point."""
+
+    code: str
+    check: Callable[[PointFacts], Doubt | None]
+
+
+@dataclass(frozen=True, slots=True)
+class RunRule:
+    """A doubt about the run."""
+
+    code: str
+    check: Callable[[RunFacts], Doubt | None]
+
+
+POINT_RULES: tuple[PointRule, ...] = tuple(
+    PointRule(check.__name__, check)
+    for check in (
+        client.accounting,
+        client.lost_requests,
+        client.client_bound,
+        client.client_unknown,
+        client.late_sends,
+        client.concurrency_not_reached,
+        client.rate_not_reached,
+        client.rate_ceiling_bit,
+        client.no_plateau,
+        client.phase_cut_short,
+        client.first_wave_cold,
+        client.warmup_failed,
+        server.errors,
+        server.truncated,
+        server.dropped,
+        server.censored,
+        server.buffered,
+        server.cached_input,
+        server.repeated_prompts,
+        server.output_short,
+        server.input_length_off,
+    )
+)
+
+RUN_RULES: tuple[RunRule, ...] = tuple(
+    RunRule(check.__name__, check)
+    for check in (
+        run_rules.no_tokens,
+        run_rules.all_failed,
+        run_rules.interrupted,
+        run_rules.killed,
+        run_rules.segments_cut,
+        run_rules.usage_missing,
+        run_rules.tokens_disagree,
+        run_rules.silent_tokens_possible,
+        run_rules.coalesced,
+        run_rules.empty_outputs,
+        run_rules.not_streamed,
+        run_rules.user_stamps,
+        run_rules.clock_stepped,
+        run_rules.proxy_used,
+        run_rules.insecure,
+        run_rules.stale_reconnects,
+        run_rules.too_few,
+    )
+)
+
+
+def findings_of(run: RunFacts) -> tuple[Finding, ...]:
+    """All doubts, worst first; within a severity in the order of the tables, then by point."""
+    found = [*_about_run(run), *_about_points(run)]
+    return tuple(sorted(found, key=lambda finding: SEVERITIES.index(finding.severity)))
+
+
+def _about_run(run: RunFacts) -> Iterator[Finding]:
+    for rule in RUN_RULES:
+        doubt = rule.check(run)
+        if doubt is not None:
+            yield Finding(rule.code, doubt.severity, doubt.text, doubt.hint)
+
+
+def _about_points(run: RunFacts) -> Iterator[Finding]:
+    for rule in POINT_RULES:
+        for point in run.points:
+            doubt = rule.check(point)
+            if doubt is not None:
+                yield Finding(rule.code, doubt.severity, doubt.text, doubt.hint, point.plan.index)

@@ -1,0 +1,109 @@
+"""Recording -> Summary: frames, measures, findings, verdict. Pure: same input, same result."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from loadgen.analysis.facts import PointFacts, RunFacts, counts_of
+from loadgen.analysis.fidelity import describe_timing, fidelity
+from loadgen.analysis.findings import findings_of
+from loadgen.analysis.frame import Frame, Known, whole_frame, window_frame
+from loadgen.analysis.knee import headline_of
+from loadgen.analysis.measures import measures_of, request_columns
+from loadgen.analysis.metrics import METRICS, Metric
+from loadgen.analysis.requests import Requests, rows_of_point
+from loadgen.analysis.verdict import reasons_of, verdict_of, worst_grade
+from loadgen.analysis.window import slots_of
+from loadgen.model.plan import PointPlan
+from loadgen.model.summary import PointSummary, Summary
+from loadgen.model.table import Floats, Recording, RunTable
+from loadgen.units import NS_PER_S, S_PER_H
+
+
+def summarise(recording: Recording, metrics: Sequence[Metric] = METRICS) -> Summary:
+    """Everything that the recording amounts to; points that sent nothing are left out."""
+    known = _known(recording)
+    plans = sorted(recording.plan.points, key=lambda plan: slots_of(plan.load) != 1)
+    facts: list[PointFacts] = []
+    summaries: dict[int, PointSummary] = {}
+    for plan in plans:
+        requests = Requests(rows_of_point(recording.table, plan.index))
+        if not len(requests):
+            continue
+        point, summary = _point(recording, plan, requests, known, metrics)
+        speed = point.value("decode_tps_single")
+        if speed is not None and known.single_tpot_s is None:
+            known = replace(known, single_tpot_s=1.0 / speed)
+            point, summary = _point(recording, plan, requests, known, metrics)
+        facts.append(point)
+        summaries[plan.index] = summary
+    return _summary(recording, sorted(facts, key=lambda point: point.plan.index), summaries)
+
+
+def request_metrics(table: RunTable, metrics: Sequence[Metric] = METRICS) -> dict[str, Floats]:
+    """Per-request figures by metric name, float64[n_requests] in the table's order; NaN: absent."""
+    return request_columns(Requests(table), metrics)
+
+
+def _point(
+    recording: Recording,
+    plan: PointPlan,
+    requests: Requests,
+    known: Known,
+    metrics: Sequence[Metric],
+) -> tuple[PointFacts, PointSummary]:
+    health = tuple(h for h in recording.health if h.point == plan.index)
+    frame, window = window_frame(requests, plan.load, known)
+    trust = fidelity(frame, health)
+    withheld = _withheld(frame, trust.grade, trust.basis)
+    frame = replace(frame, withheld=withheld)
+    whole = replace(whole_frame(requests, plan.load, known), withheld=withheld)
+    measures = measures_of(frame, metrics)
+    counts = counts_of(requests, health)
+    facts = PointFacts(recording, plan, frame, window, measures, counts, health, trust)
+    wave = facts.first_wave
+    summary = PointSummary(
+        index=plan.index,
+        load=plan.load,
+        concurrency=facts.slots,
+        counts=counts,
+        window=window,
+        measures=measures,
+        whole=measures_of(whole, metrics),
+        cold=wave is not None and wave.times > 3.0,
+        stop_reason=facts.stop_reason,
+    )
+    return facts, summary
+
+
+def _withheld(frame: Frame, grade: str, basis: str) -> str:
+    """Why latencies of this point must not be shown; empty where they may."""
+    if grade == "refuse":
+        return f"client_bound: grade refuse by {basis}"
+    return "not_measurable: buffered" if frame.buffered else ""
+
+
+def _summary(
+    recording: Recording, facts: Sequence[PointFacts], summaries: dict[int, PointSummary]
+) -> Summary:
+    points = tuple(summaries[point.plan.index] for point in facts)
+    run = RunFacts(recording, Requests(recording.table), tuple(facts))
+    findings = findings_of(run)
+    return Summary(
+        run_id=recording.plan.run_id,
+        verdict=verdict_of(findings),
+        client_grade=worst_grade([point.fidelity.grade for point in facts]),
+        findings=findings,
+        points=points,
+        headline=headline_of(points),
+        state=recording.state,
+        verdict_reasons=reasons_of(findings),
+        timing_uncertainty=describe_timing([point.fidelity for point in facts]),
+    )
+
+
+def _known(recording: Recording) -> Known:
+    """Round trip and price, as far as they are known."""
+    prices, rtt_ns = recording.plan.prices, recording.observed.rtt_ns
+    per_hour = prices.get("gpu_usd_per_h")
+    usd_per_s = None if per_hour is None else per_hour * prices.get("gpus", 1.0) / S_PER_H
+    return Known(None if rtt_ns is None else rtt_ns / NS_PER_S, usd_per_s)
