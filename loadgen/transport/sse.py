@@ -52,7 +52,7 @@ def _split_usual(body: bytes) -> Framed | None:
     if not (body.startswith(b"data: ") and body.endswith(b"\n\n")) or b"\r" in body:
         return None
     payloads = body[6:-2].split(b"\n\ndata: ")
-    if body.count(b"\n") != 2 * len(payloads):
+    if body.count(b"\n") != 2 * len(payloads) or not all(map(bytes.strip, payloads)):
         return None
     ends = []
     end = -2
