@@ -34,7 +34,6 @@ class Reply:
     status: int
     headers: Mapping[str, str]
     text: str
-    http_version: str
 
     def json(self) -> Any:
         """The body as JSON, or None where it is none."""
@@ -61,6 +60,8 @@ class ControlPlane:
         self.root = root_of(target.base_url)
         self.notes: list[str] = []
         self.tokenize_member: str | None = None
+        self.http_version: str | None = None
+        self.server_header: str | None = None
         self._model = target.model
         self._secrets = secret_values(secret_headers, target.base_url)
         self._proxied = target.use_proxy
@@ -159,9 +160,10 @@ class ControlPlane:
         except httpx.HTTPError as error:
             self.notes.append(f"{route}: {type(error).__name__} {error}".strip())
             return None
+        self.http_version = answer.http_version
+        self.server_header = answer.headers.get("server", self.server_header)
         if answer.status_code == httpx.codes.OK:
-            headers = dict(answer.headers)
-            return Reply(answer.status_code, headers, answer.text, answer.http_version)
+            return Reply(answer.status_code, dict(answer.headers), answer.text)
         said = clean_detail(describe_body(answer.content), self._secrets, MAX_DETAIL_CHARS)
         self.notes.append(f"{route}: status {answer.status_code}" + (f" `{said}`" if said else ""))
         return None
@@ -199,8 +201,11 @@ async def tokenize_counter(control: ControlPlane) -> Counter | None:
 
 
 def root_of(base_url: str) -> str:
-    """The URL without `/v1` and trailing slashes: where /health, /metrics and /tokenize live."""
-    return base_url.rstrip("/").removesuffix("/v1").rstrip("/")
+    """The URL without `/v1`, call, query and trailing slashes: where /health and its kin live."""
+    parts = urlsplit(base_url)
+    path = parts.path.rstrip("/").removesuffix("/completions").removesuffix("/chat")
+    path = path.removesuffix("/v1").rstrip("/")
+    return parts._replace(path=path, query="", fragment="").geturl()
 
 
 def read_models(value: Any) -> tuple[ModelCard, ...]:

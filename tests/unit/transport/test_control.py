@@ -27,7 +27,9 @@ def _open(secrets: Mapping[str, str] = KEY, **more: object) -> ControlPlane:
     return ControlPlane(TargetPlan(**{"base_url": ROOT, "model": "m", **more}), secrets)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("url", [ROOT, ROOT + "/", ROOT + "/v1", ROOT + "/v1/"])
+@pytest.mark.parametrize(
+    "url", [ROOT, ROOT + "/", ROOT + "/v1", ROOT + "/v1/", ROOT + "/v1/chat/completions?a=b"]
+)
 def test_the_root_is_the_same_with_and_without_v1(url: str) -> None:
     assert root_of(url) == ROOT
 

@@ -1,0 +1,91 @@
+"""Whether something between the engine and us holds a stream back. Pure judgement on glimpses.
+
+A proxy that buffers makes tokens arrive late and in blocks, so that TTFT and token gaps say nothing
+about the engine. A fast engine on a busy client looks alike in one stream: hence several streams,
+two lengths, and an answer only where they agree.
+"""
+
+from collections.abc import Sequence
+
+from loadgen.transport.glimpse import Glimpse
+from loadgen.units import NS_PER_MS
+
+MIN_EVENTS = 4
+MIN_STREAMS = 3
+TELLING_NS = 5 * NS_PER_MS
+"""Shorter generations can't be told from one write."""
+WHOLE_NS = 20 * NS_PER_MS
+"""An answer that took longer and came in few reads was not streamed to us."""
+
+
+def is_plainly_streamed(seen: Glimpse) -> bool:
+    """True when one stream alone shows that nothing is held back."""
+    if seen.first_text_ns is None or seen.last_text_ns is None:
+        return False
+    span_ns = seen.last_text_ns - seen.first_text_ns
+    is_spread = span_ns >= WHOLE_NS and span_ns >= 0.3 * seen.e2e_ns
+    return seen.text_events >= MIN_EVENTS and seen.alone_frac >= 0.5 and is_spread
+
+
+def judge_buffering(
+    longs: Sequence[Glimpse], shorts: Sequence[Glimpse], rtt_ns: int | None
+) -> tuple[bool | None, str]:
+    """(held back?, why in words). None where these streams can't tell.
+
+    `longs` are answers of many tokens, `shorts` of one token to the same prompt. What a stream
+    withholds shows as its first text waiting for the length of the answer.
+    """
+    longs = [seen for seen in longs if seen.text_events >= MIN_EVENTS]
+    if not longs:
+        return None, f"no answer of {MIN_EVENTS} events or more came, so buffering can't be told"
+    if any(map(is_plainly_streamed, longs)):
+        return False, ""
+    alone_frac = max(seen.alone_frac for seen in longs)
+    decode_ns = _decode_ns(longs, shorts)
+    if decode_ns is None:
+        if len(longs) >= MIN_STREAMS and _comes_late_and_at_once(longs, rtt_ns):
+            return True, _blocks(longs)
+        return (False, "") if alone_frac >= 0.2 else (None, "too few streams to tell buffering")
+    if decode_ns >= TELLING_NS:
+        if _held_ns(longs, shorts) >= 0.7 * decode_ns:
+            return True, f"the first text waits for the whole answer ({_ms(decode_ns)} ms)"
+        if alone_frac >= 0.2:
+            return False, ""
+        if len(longs) >= MIN_STREAMS and alone_frac <= 0.05:
+            return True, _blocks(longs)
+    if alone_frac >= 0.2:
+        return False, ""
+    return None, f"answers are over {_ms(decode_ns)} ms after their first token: too fast to tell"
+
+
+def _decode_ns(longs: Sequence[Glimpse], shorts: Sequence[Glimpse]) -> int | None:
+    """What the longer answer took longer; None where the server does not obey the length."""
+    obeyed = [seen for seen in shorts if seen.text_events * 2 <= longs[0].text_events]
+    if not obeyed:
+        return None
+    return max(0, min(seen.e2e_ns for seen in longs) - min(seen.e2e_ns for seen in obeyed))
+
+
+def _held_ns(longs: Sequence[Glimpse], shorts: Sequence[Glimpse]) -> int:
+    first_long = min(seen.first_text_ns or 0 for seen in longs)
+    return first_long - min(
+        seen.e2e_ns if seen.first_text_ns is None else seen.first_text_ns for seen in shorts
+    )
+
+
+def _comes_late_and_at_once(longs: Sequence[Glimpse], rtt_ns: int | None) -> bool:
+    quickest_ns = min(seen.e2e_ns for seen in longs) - (rtt_ns or 0)
+    gathered = all(not seen.alone_frac and _block_events(seen) >= MIN_EVENTS for seen in longs)
+    return gathered and quickest_ns >= WHOLE_NS
+
+
+def _block_events(seen: Glimpse) -> int:
+    return seen.text_events // max(1, len(seen.reads))
+
+
+def _blocks(longs: Sequence[Glimpse]) -> str:
+    return f"text arrives in blocks of about {max(map(_block_events, longs))} events"
+
+
+def _ms(ns: int) -> str:
+    return f"{ns / NS_PER_MS:.0f}"
