@@ -55,7 +55,9 @@ def test_garbage_behind_whole_batches_takes_nothing_away(
         path = segment_paths(Path(name))[0]
         content = path.read_bytes()
         path.write_bytes((content if closed else content[: ends[-1]]) + tail)
-        assert rows_of(read_segment(path)) == sum(rows for rows, _ in sizes)
+        segment = read_segment(path)
+        assert rows_of(segment) == sum(rows for rows, _ in sizes)
+        assert segment.truncated or not closed
 
 
 @settings(max_examples=150, deadline=None)

@@ -1,6 +1,7 @@
 """A finished run is one ordered Parquet file, and no kill on the way there costs a row."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -44,6 +45,14 @@ def test_rows_stand_by_point_and_due_time_with_their_own_events(tmp_path: Path) 
         firsts = table.event_at_ns[table.event_start[:-2]]
         assert firsts.tolist() == (table.due_at_ns[:-1] + 10).tolist()
         assert np.diff(table.event_start).tolist() == [3, 3, 3, 3, 3, 0]
+
+
+def test_other_readers_find_the_parquet_file_in_order_too(tmp_path: Path) -> None:
+    shuffled_run(tmp_path)
+    rows = pq.read_table(finish(tmp_path)).to_pylist()
+    assert [(row["point"], row["due_at_ns"], row["share"]) for row in rows] == SHUFFLED_ORDER
+    for row in rows[:-1]:
+        assert row["event_at_ns"] == [row["due_at_ns"] + 10 + step for step in range(3)]
 
 
 def test_a_row_group_holds_one_point_and_a_bounded_number_of_rows(tmp_path: Path) -> None:
@@ -117,6 +126,30 @@ def test_killed_among_removals_the_rest_of_the_segments_counts_for_nothing(tmp_p
     assert [entry.name for entry in tmp_path.iterdir()] == [REQUESTS_FILE]
 
 
+class Killed(BaseException):
+    """Stands for a kill: nothing of the product catches it."""
+
+
+def test_killed_after_the_first_removal_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shuffled_run(tmp_path)
+
+    def remove_one(place: Path, **_options: object) -> None:
+        for path in sorted(place.glob("*")):
+            path.unlink()
+            raise Killed
+
+    with monkeypatch.context() as cut_short:
+        cut_short.setattr(shutil, "rmtree", remove_one)
+        with pytest.raises(Killed):
+            finish(tmp_path)
+    assert len(read_table(tmp_path)) == 6
+    finish(tmp_path)
+    assert len(read_table(tmp_path)) == 6
+    assert [entry.name for entry in tmp_path.iterdir()] == [REQUESTS_FILE]
+
+
 def test_a_parquet_file_that_cannot_be_written_leaves_the_segments(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -163,15 +196,16 @@ def test_a_damaged_parquet_file_is_named(tmp_path: Path) -> None:
         read_table(tmp_path)
 
 
+@pytest.mark.parametrize("listed_first", [True, False])
 def test_a_reader_that_meets_the_finish_reads_the_parquet_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, listed_first: bool
 ) -> None:
     shuffled_run(tmp_path)
-    listed = segment_paths(tmp_path)
 
     def finished_meanwhile(folder: Path) -> list[Path]:
+        listed = segment_paths(folder)
         finish(folder)
-        return listed
+        return listed if listed_first else segment_paths(folder)
 
     monkeypatch.setattr("loadgen.store.tables.segment_paths", finished_meanwhile)
     assert len(read_table(tmp_path)) == 6

@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+from array import array
 from collections.abc import Callable
 from pathlib import Path
 
@@ -136,6 +137,18 @@ def test_no_record_is_added_to_a_finished_run(tmp_path: Path) -> None:
     writer.append(record(1))
     with pytest.raises(LoadgenError, match="is finished"):
         writer.flush()
+    assert read_table(tmp_path).seq.tolist() == [0]
+
+
+def test_a_whole_batch_with_impossible_values_ends_the_readable_part(tmp_path: Path) -> None:
+    write_segment(tmp_path, [[record(0)], [record(1, n_events=7), record(2, n_events=7)]])
+    path = segment_paths(tmp_path)[0]
+    right, wrong = array("i", [0, 7, 14]).tobytes(), array("i", [0, 7, 10**6]).tobytes()
+    assert right in path.read_bytes()
+    path.write_bytes(path.read_bytes().replace(right, wrong))
+    segment = read_segment(path)
+    assert [len(batch) for batch in segment.batches] == [1]
+    assert segment.truncated
     assert read_table(tmp_path).seq.tolist() == [0]
 
 
