@@ -1,8 +1,8 @@
 """Text of an exact token length, as JSON-safe bytes that need only to be joined.
 
 Every word carries its leading space: a byte-pair tokenizer cuts text there before it merges
-anything, so the tokens of a text are the sum of its words' tokens. Prompts of 128k tokens are a
-thousand ready blocks joined (0.1 ms), never a serialised string.
+anything, so the tokens of a text are the sum of its words' tokens. Words are made into blocks and
+blocks into pages beforehand: 128k tokens are some eighty pieces to join, never a serialised string.
 """
 
 from functools import cached_property
@@ -12,7 +12,9 @@ from loadgen.model.plan import TokenFit
 from loadgen.tokens.words import WORDS
 
 BLOCK_TOK = 128
-_BLOCKS = 512
+_BLOCKS = 256
+_PAGES = 128
+_PAGE_BLOCKS = 16
 _LETTERS = "abcdefghilmnoprstw"
 
 
@@ -39,12 +41,18 @@ class TextPool:
         """Words and blocks that cost `n_tok` together; the first byte of each is a space."""
         units = round(n_tok / self._tok_per_unit)
         made: list[bytes] = []
-        if units >= 2 * BLOCK_TOK:
-            chosen = rng.choices(self._blocks, k=units // BLOCK_TOK)
-            made = [text for text, _ in chosen]
-            units -= sum(cost for _, cost in chosen)
+        for n_tok_each in (BLOCK_TOK * _PAGE_BLOCKS, BLOCK_TOK):
+            if units >= 2 * n_tok_each:
+                ready = self._blocks if n_tok_each == BLOCK_TOK else self._pages
+                chosen = rng.choices(ready, k=units // n_tok_each)
+                made.extend(text for text, _ in chosen)
+                units -= sum(cost for _, cost in chosen)
         made.extend(self._draw(units, rng)[0])
         return made
+
+    def make_ready(self) -> None:
+        """Makes blocks and pages now (10 ms), so that the first prompt doesn't wait for them."""
+        _ = self._pages
 
     def opening(self, rng: Random) -> bytes:
         """One letter: a first word that costs one token without a leading space, everywhere."""
@@ -55,6 +63,12 @@ class TextPool:
         rng = Random(f"{self._seed}/blocks")
         drawn = [self._draw(BLOCK_TOK, rng) for _ in range(_BLOCKS)]
         return [(b"".join(words), cost) for words, cost in drawn]
+
+    @cached_property
+    def _pages(self) -> list[tuple[bytes, int]]:
+        rng = Random(f"{self._seed}/pages")
+        chosen = [rng.choices(self._blocks, k=_PAGE_BLOCKS) for _ in range(_PAGES)]
+        return [(b"".join(text for text, _ in page), sum(c for _, c in page)) for page in chosen]
 
     def _draw(self, units: int, rng: Random) -> tuple[list[bytes], int]:
         """Words and their cost: `units`, or as near below as the cheapest word allows."""

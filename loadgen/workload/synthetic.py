@@ -38,6 +38,7 @@ class Synthetic:
         self._turns = parse_length(plan.turns, "turns")
         self._think = parse_gap(plan.think, "think")
         self._pool = TextPool(context.token_fit, context.seed)
+        self._pool.make_ready()
         self._salt = "" if plan.salted is False else context.salt
         self._chat = context.endpoint_type == "chat"
         refuse_live_completions(plan, context.endpoint_type)
@@ -61,7 +62,8 @@ class Synthetic:
         for number in range(n_turns):
             new_tok = max(1, self._isl.draw(rng) - self._taken_tok)
             answer_tok = self._osl.draw(rng)
-            body.append(self._user(new_tok, text, salt if number == 0 else None))
+            asked = self._user(new_tok, text, salt if number == 0 else None)
+            body.extend(asked if n_turns == 1 else [b"".join(asked)])
             total_tok = None if total_tok is None else total_tok + new_tok
             gap_ns = self._think.draw_ns(rng)
             after = (Wait(str(number - 1), "done", gap_ns),) if number else ()
@@ -113,9 +115,12 @@ class Synthetic:
     def _tail(self) -> bytes:
         return b"]" if self._chat else b'"'
 
-    def _user(self, n_tok: int, text: Random, salt: Random | None) -> bytes:
-        """A user's text of `n_tok` tokens, opened by the salt where it is the first one."""
-        words: list[bytes] = []
+    def _user(self, n_tok: int, text: Random, salt: Random | None) -> list[bytes]:
+        """A user's text of `n_tok` tokens, opened by the salt where it is the first one.
+
+        In pieces: a prompt of 128k tokens is copied once, when its body is joined.
+        """
+        words = [b'{"role":"user","content":"'] if self._chat else []
         left = n_tok
         if self._chat or (salt is not None and len(self._head[0]) == len(b'"prompt":"')):
             words.append(self._pool.opening(salt or text))
@@ -124,8 +129,7 @@ class Synthetic:
             words += self._pool.pieces(min(SALT_TOK, left), salt)
             left -= min(SALT_TOK, left)
         words += self._pool.pieces(left, text)
-        joined = b"".join(words)
-        return message("user", joined) if self._chat else joined
+        return [*words, b'"}'] if self._chat else words
 
     def _assistant(self, turn_id: str, n_tok: int, text: Random) -> list[bytes | Answer]:
         """The answer to an earlier turn as history: made up, or the live one's place."""

@@ -59,10 +59,10 @@ def test_a_text_has_exactly_the_wanted_tokens(tiny: Callable[[str], int], n_tok:
     assert tiny(text) == n_tok
 
 
-def test_a_prompt_of_128k_tokens_is_a_join_of_a_thousand_ready_blocks() -> None:
+def test_a_prompt_of_128k_tokens_is_a_join_of_few_ready_pieces() -> None:
     pool = TextPool(TokenFit(words=WORDS, word_tok=(1,) * len(WORDS)), seed=1)
     pieces = pool.pieces(131_072, Random(1))
-    assert len(pieces) == 1024
+    assert len(pieces) < 100
     assert b"".join(pieces).count(b" ") == 131_072
 
 

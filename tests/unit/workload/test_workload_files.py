@@ -1,3 +1,4 @@
+import re
 from hashlib import sha256
 from pathlib import Path
 
@@ -63,6 +64,22 @@ def test_a_spec_becomes_a_plan() -> None:
     chat = load_workload("chat:rows.jsonl,once=true")
     assert (chat.path, chat.once, chat.salted) == ("rows.jsonl", True, False)
     assert load_workload("sharegpt:t.json,turns=all,history=live").history == "live"
+
+
+def test_the_examples_of_the_documentation_work(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[3] / "docs" / "workloads.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    (tmp_path / "doc.yaml").write_text(example)
+    assert open_workload(plan_of(load_workload(str(tmp_path / "doc.yaml")))).session(0, 0)
+    rows = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
+    for format_name, row in zip(("chat", "sharegpt"), rows, strict=True):
+        (tmp_path / format_name).write_text(row, "utf-8")
+        plan = load_workload(f"{format_name}:{tmp_path / format_name}")
+        assert open_workload(plan_of(plan)).session(0, 0)
+    for name in re.findall(r"^\| `([\w-]+)` \|", text, re.MULTILINE):
+        assert find_workload(name).is_file()
+    for spec in re.findall(r"`(synthetic:[^`]+)`", text):
+        assert load_workload(spec.strip('"')).format == "synthetic"
 
 
 def test_a_wrong_spec_is_pointed_at() -> None:
