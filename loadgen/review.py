@@ -1,1 +1,53 @@
 """The reading wing assembled: a run folder goes in, a summary and its outputs come out."""
+
+from collections.abc import Iterable
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+from loadgen.analysis import request_metrics, summarise
+from loadgen.model.summary import Summary
+from loadgen.model.table import Recording
+from loadgen.report import OUTPUTS
+from loadgen.store.folder import update_run_file, write_report
+from loadgen.store.recording import read_recording
+
+REPORTS = ("md",)
+"""Outputs that every run folder keeps as `report.<name>`."""
+
+
+def review(folder: Path) -> tuple[Summary, Recording]:
+    """The summary of a run folder, and its recording.
+
+    Raises:
+        InputError: no run folder, or one that can't be read.
+
+    """
+    recording = read_recording(folder)
+    return summarise(recording), recording
+
+
+def render(summary: Summary, recording: Recording, output: str) -> Iterable[str]:
+    """Pieces of one output out of OUTPUTS, made as they are taken."""
+    return OUTPUTS[output](summary, with_request_metrics(recording))
+
+
+def with_request_metrics(recording: Recording) -> Recording:
+    """The recording with every per-request metric, for outputs that list requests."""
+    return replace(recording, request_metrics=request_metrics(recording.table))
+
+
+def write_reports(folder: Path, summary: Summary, recording: Recording) -> None:
+    """Keeps the summary in run.json and each of REPORTS in a file of its own.
+
+    Each is written whatever becomes of the others; what one of them raises comes out at the end.
+    """
+    with ExitStack() as stack:
+        stack.callback(update_run_file, folder, summary=summary)
+        for output in REPORTS:
+            stack.callback(_write, folder, summary, recording, output)
+
+
+def _write(folder: Path, summary: Summary, recording: Recording, output: str) -> None:
+    """Writes one report."""
+    write_report(folder, output, "".join(render(summary, recording, output)))

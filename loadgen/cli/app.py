@@ -1,0 +1,64 @@
+"""The table of commands. A command is a file here and a line in COMMANDS."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+import loadgen
+from loadgen.cli import demo, mock, probe, report, run, selftest, sweep
+from loadgen.cli.commands import CONTEXT, add_command
+
+
+class Entry(NamedTuple):
+    """A command's function, its examples, and settings of its parser."""
+
+    function: Callable[..., int]
+    examples: str
+    settings: Mapping[str, Any] = MappingProxyType({})
+
+
+PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
+
+COMMANDS: dict[str, Entry] = {
+    "demo": Entry(demo.demo, demo.EXAMPLES),
+    "probe": Entry(probe.probe, probe.EXAMPLES),
+    "sweep": Entry(sweep.sweep, sweep.EXAMPLES),
+    "run": Entry(run.run, run.EXAMPLES),
+    "report": Entry(report.report, report.EXAMPLES),
+    "mock": Entry(mock.mock, mock.EXAMPLES, PASSED_ON),
+    "selftest": Entry(selftest.selftest, selftest.EXAMPLES),
+}
+
+
+def _show_version(wanted: bool) -> None:
+    """Prints the version and ends."""
+    if wanted:
+        print(f"loadgen {loadgen.__version__}")
+        raise typer.Exit
+
+
+Version = Annotated[
+    bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
+]
+
+
+def _top(version: Version = False) -> None:
+    """Load tests for OpenAI-compatible LLM endpoints, with results that can be defended."""
+
+
+def build_app() -> typer.Typer:
+    """The command line as a typer app."""
+    app = typer.Typer(
+        name="loadgen",
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        add_completion=False,
+        no_args_is_help=True,
+        context_settings=CONTEXT,
+    )
+    app.callback()(_top)
+    for name, entry in COMMANDS.items():
+        add_command(app, name, entry.function, entry.examples, **entry.settings)
+    return app

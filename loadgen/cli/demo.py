@@ -1,0 +1,64 @@
+"""`loadgen demo`: the main job on the built-in server, with nothing to configure."""
+
+from typing import Annotated
+
+from loadgen.cli.options import (
+    RESULTS,
+    LoadOptions,
+    PromptOptions,
+    ResultOptions,
+    SharedOptions,
+    option,
+)
+
+EXAMPLES = """
+loadgen demo
+loadgen demo --profile gb200-node
+loadgen demo --format md
+"""
+COUNTS = (1, 2, 4, 8, 16)
+POINT = "4s"
+ISL, OSL = "256", "64"
+
+Profile = Annotated[
+    str | None,
+    option(
+        "--profile", says="Of the built-in server. Default: small.", group=RESULTS, metavar="NAME"
+    ),
+]
+Out = Annotated[
+    str | None,
+    option(
+        "--out",
+        "-o",
+        says="Where the run folder is made. Default: results.",
+        group=RESULTS,
+        metavar="DIR",
+    ),
+]
+Format = Annotated[
+    str | None,
+    option(
+        "--format", "-f", says="Default: text.", group=RESULTS, metavar="text|json|jsonl|csv|md"
+    ),
+]
+Quiet = Annotated[bool, option("--quiet", "-q", says="No progress.", group=RESULTS)]
+
+
+def demo(
+    profile: Profile = None, out: Out = None, output: Format = None, quiet: Quiet = False
+) -> int:
+    """Sweep the built-in server: nothing to configure.
+
+    Starts it, measures it at five concurrencies, prints the table and the verdict, keeps the
+    report. Takes less than 45 s.
+    """
+    from loadgen.cli.sweep import carry_out
+
+    shared = SharedOptions(
+        prompts=PromptOptions(isl=ISL, osl=OSL),
+        load=LoadOptions(duration=POINT),
+        results=ResultOptions(out=out, format=output, quiet=quiet),
+    )
+    loads = tuple(f"closed:{count}" for count in COUNTS)
+    return carry_out("demo", f"mock:{profile or ''}", loads, loads, shared)

@@ -1,0 +1,96 @@
+"""What a plan would do, before a rented hour begins: requests, tokens, minutes, dollars."""
+
+from collections.abc import Iterator
+
+from loadgen.model.plan import Plan, PointPlan
+from loadgen.schedule import SHAPES
+from loadgen.specs import parse_spec
+from loadgen.units import s_from_ns
+
+SECONDS_PER_MINUTE = 60.0
+SECONDS_PER_HOUR = 3600.0
+
+
+def dry_run_lines(plan: Plan) -> Iterator[str]:
+    """Lines of a screen, each with its newline. Nothing is sent, not even a probe."""
+    workload = plan.workload
+    yield f"would send to {plan.target.base_url} · {plan.target.model or 'its first model'}\n"
+    yield f"{workload.name}: isl {workload.isl} · osl {workload.osl} · seed {plan.seed}\n\n"
+    for point in plan.points:
+        yield f"  {point.load:<24}{_extent(point)}\n"
+    yield "\n"
+    yield f"  requests  {_requests(plan)}\n"
+    yield f"  tokens    {_tokens(plan)}\n"
+    minutes = _minutes(plan)
+    yield f"  minutes   {_minutes_text(minutes)}\n"
+    yield f"  cost      {_cost(plan, minutes)}\n"
+
+
+def _extent(point: PointPlan) -> str:
+    """How long a point lasts, and what comes before it."""
+    parts = []
+    if point.requests is not None:
+        parts.append(f"{point.requests:,} requests")
+    if point.duration_ns is not None:
+        parts.append(f"{s_from_ns(point.duration_ns):g} s")
+    warmup = f", after {point.warmup_requests:,} for warm-up" if point.warmup_requests else ""
+    return (" or ".join(parts) or "until it is stopped") + warmup
+
+
+def _wanted(plan: Plan, point: PointPlan) -> float | None:
+    """Requests of a point, warm-up included; None where only the server's speed decides."""
+    if point.requests is not None:
+        return point.requests + point.warmup_requests
+    rate_rps = getattr(parse_spec(point.load, SHAPES), "rate_rps", None) or plan.max_rate_rps
+    if rate_rps is None or point.duration_ns is None:
+        return None
+    return float(rate_rps) * s_from_ns(point.duration_ns) + point.warmup_requests
+
+
+def _requests(plan: Plan) -> str:
+    """All requests, or what decides their number."""
+    wanted = [_wanted(plan, point) for point in plan.points]
+    known = [count for count in wanted if count is not None]
+    if len(known) == len(wanted):
+        return f"{sum(known):,.0f}"
+    return "as many as the server answers in that time (--requests N sets a number)"
+
+
+def _tokens(plan: Plan) -> str:
+    """Input and output tokens, where lengths and requests are plain numbers."""
+    wanted = [_wanted(plan, point) for point in plan.points]
+    known = [count for count in wanted if count is not None]
+    isl, osl = plan.workload.isl, plan.workload.osl
+    if not (isl.isdigit() and osl.isdigit()):
+        return f"isl {isl}, osl {osl} a request"
+    if len(known) < len(wanted):
+        return f"{int(isl):,} in + {int(osl):,} out a request"
+    return f"{sum(known) * int(isl):,.0f} in + {sum(known) * int(osl):,.0f} out at most"
+
+
+def _minutes(plan: Plan) -> float | None:
+    """Time of all points, without the end of their last answers; None where nothing limits it."""
+    lengths = [point.duration_ns for point in plan.points]
+    known = [length for length in lengths if length is not None]
+    if len(known) < len(lengths):
+        return None
+    return s_from_ns(sum(known)) / SECONDS_PER_MINUTE
+
+
+def _minutes_text(minutes: float | None) -> str:
+    """The time in words."""
+    if minutes is None:
+        return "as long as the requests take (--duration TIME sets a limit)"
+    return f"{minutes:.1f}, and the last answers of each point"
+
+
+def _cost(plan: Plan, minutes: float | None) -> str:
+    """Dollars, where a price and a time are known."""
+    price = plan.prices.get("gpu_usd_per_h")
+    if price is None:
+        return "unknown (--gpu-price USD and --gpus N tell)"
+    gpus = plan.prices.get("gpus", 1)
+    hourly = f"{gpus:g} × ${price:g} an hour"
+    if minutes is None:
+        return hourly
+    return f"${price * gpus * minutes * SECONDS_PER_MINUTE / SECONDS_PER_HOUR:.2f} at {hourly}"

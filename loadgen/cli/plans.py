@@ -1,0 +1,315 @@
+"""Options to a plan: the defaults, what `--config` says over them, what was typed over both."""
+
+import math
+import os
+import secrets as chance
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from loadgen import clock
+from loadgen.cli.options import (
+    EndpointOptions,
+    LoadOptions,
+    MoneyOptions,
+    PromptOptions,
+    SharedOptions,
+)
+from loadgen.cli.redaction import split_header
+from loadgen.errors import UsageError
+from loadgen.model.plan import Deadlines, Plan, PointPlan, TargetPlan, WorkloadPlan
+from loadgen.schedule import SHAPES
+from loadgen.specs import load_yaml, parse_duration_ns, parse_rate_rps, parse_spec, parse_tokens
+from loadgen.transport.redact import REDACTED, is_secret_header
+from loadgen.units import NS_PER_S
+from loadgen.workload import load_workload, open_workload, workload_sha256
+
+DEFAULT_DURATION_NS = 30 * NS_PER_S
+DEFAULT_WORKLOAD = "chat-1k-256"
+CHANGED = "synthetic"
+KEY_VARIABLE = "OPENAI_API_KEY"
+
+Name = Literal["demo", "sweep", "run"]
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a command asks for: its name, where to, and its loads; None where nothing was said."""
+
+    command: Name
+    base_url: str
+    loads: tuple[str, ...] | None
+    default_loads: tuple[str, ...]
+
+
+def plan_of(order: Order, options: SharedOptions) -> Plan:
+    """The plan of a command. It holds nothing secret: see `secrets_of`.
+
+    Raises:
+        UsageError: an option that can't be, or the model missing where nothing may be asked.
+        InputError: the file of `--config`, or a workload file, can't be used.
+
+    """
+    base = _configured(options.results.config)
+    run_id = _new_run_id()
+    salt = run_id if base is None or base.salt in {"", base.run_id} else base.salt
+    plan = Plan(run_id=run_id, target=TargetPlan("", ""), workload=WorkloadPlan(), points=())
+    plan = msgspec.structs.replace(
+        base or plan,
+        run_id=run_id,
+        command=order.command,
+        target=_target(order.base_url, base, options.endpoint),
+        workload=_workload(base, options.prompts),
+        points=_points(order, base, options.load),
+        deadlines=_deadlines(base, options.load),
+        prices=_prices(base, options.money),
+        salt=options.prompts.salt if options.prompts.salt is not None else salt,
+        **_rest(options),
+    )
+    if not plan.preflight and not plan.target.model:
+        raise UsageError(
+            "`--no-preflight` asks the endpoint for nothing, so it needs the model's name",
+            "name it: -m MODEL",
+        )
+    return plan
+
+
+def _rest(options: SharedOptions) -> dict[str, Any]:
+    """Plain fields of the plan that were said."""
+    load, prompts, results = options.load, options.prompts, options.results
+    return _given(
+        seed=prompts.seed,
+        tokenizer=prompts.tokenizer,
+        workers=_at_least(1, "--workers", load.workers),
+        max_rate_rps=None if load.max_rate is None else parse_rate_rps(load.max_rate),
+        error_limit_frac=None if load.error_limit is None else parse_share(load.error_limit),
+        keep_text=results.keep_text or None,
+        label=results.label,
+        preflight=False if options.endpoint.no_preflight else None,
+    )
+
+
+def _given(**values: Any) -> dict[str, Any]:
+    """Those that are not None."""
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _at_least(low: int, name: str, value: int | None) -> int | None:
+    """The value. Raises: UsageError when it is below `low`."""
+    if value is not None and value < low:
+        raise UsageError(f"`{name} {value}`: at least {low}")
+    return value
+
+
+def _new_run_id() -> str:
+    """UTC to the second and eight random digits: unique, and it sorts by time."""
+    now = datetime.fromtimestamp(clock.wall_ns() // NS_PER_S, UTC)
+    return f"{now:%Y%m%dT%H%M%SZ}-{chance.token_hex(4)}"
+
+
+def _configured(path: str | None) -> Plan | None:
+    """The plan of a YAML file, or of a run.json. Raises: InputError."""
+    if path is None:
+        return None
+    if path.endswith(".json"):
+        return load_yaml(Path(path), _RunFile).plan
+    return load_yaml(Path(path), Plan)
+
+
+class _RunFile(msgspec.Struct):
+    """As much of a run.json as is fed back."""
+
+    plan: Plan
+
+
+def _target(base_url: str, base: Plan | None, options: EndpointOptions) -> TargetPlan:
+    """Where to, and how; secret header values replaced by a mark."""
+    before = base.target if base else TargetPlan("", "")
+    url = base_url or before.base_url
+    if not url:
+        raise UsageError(
+            "no target was named", "give a base URL, or `mock:`, or set $OPENAI_BASE_URL"
+        )
+    if options.endpoint_type not in {None, "chat", "completions"}:
+        raise UsageError(f"`--endpoint-type {options.endpoint_type}`: chat or completions")
+    said = _given(
+        model=options.model,
+        endpoint_type=options.endpoint_type,
+        path=options.endpoint,
+        stream=False if options.no_stream else None,
+        ca_file=options.ca,
+        api_key_env=options.api_key_env,
+        insecure=options.insecure or None,
+        use_proxy=False if options.no_proxy else None,
+        fresh_connections=options.fresh_connections or None,
+        extra_body=None if options.extra_body is None else _json_object(options.extra_body),
+    )
+    headers = before.headers | {
+        name: REDACTED if is_secret_header(name) else value
+        for name, value in map(_header, options.header or ())
+    }
+    return msgspec.structs.replace(before, base_url=without_login(url), headers=headers, **said)
+
+
+def _header(text: str) -> tuple[str, str]:
+    """Name and value. Raises: UsageError."""
+    name, value = split_header(text)
+    if not name or not value:
+        raise UsageError("`--header` takes a name and a value", "write it as `--header Name:value`")
+    return name, value
+
+
+def _json_object(text: str) -> dict[str, object]:
+    """The members of a JSON object. Raises: UsageError."""
+    try:
+        return msgspec.json.decode(text, type=dict[str, object])
+    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        raise UsageError(
+            f"`--extra-body {text}`: {error}", "a JSON object is wanted: '{\"top_k\": 20}'"
+        ) from error
+
+
+def without_login(url: str) -> str:
+    """The URL with a scheme and without user, password and closing slash. Raises: UsageError."""
+    full = url if "://" in url else f"http://{url}"
+    parts = urlsplit(full)
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise UsageError(
+            f"`{parts._replace(netloc=parts.netloc.rpartition('@')[2]).geturl()}` is no base URL",
+            "write it as http://host:port, or use `mock:`",
+        )
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
+
+
+def secrets_of(
+    url: str, plan: Plan, headers: Sequence[str], environment: Mapping[str, str] = os.environ
+) -> dict[str, str]:
+    """Secret header values by name, never stored: `--header` before the key before the URL's login.
+
+    Raises:
+        UsageError: the variable named by `--api-key-env` is not set.
+
+    """
+    found: dict[str, str] = {}
+    login = urlsplit(url if "://" in url else f"http://{url}")
+    if login.username is not None:
+        pair = f"{unquote(login.username)}:{unquote(login.password or '')}"
+        found["authorization"] = "Basic " + b64encode(pair.encode()).decode()
+    variable = plan.target.api_key_env
+    key = environment.get(variable, "").strip()
+    if key:
+        found["authorization"] = f"Bearer {key}"
+    elif variable != KEY_VARIABLE:
+        raise UsageError(f"the variable `{variable}` is not set", f"set it: export {variable}=...")
+    for name, value in map(_header, headers):
+        if is_secret_header(name):
+            found[name.lower()] = value
+    return found
+
+
+def _workload(base: Plan | None, options: PromptOptions) -> WorkloadPlan:
+    """The named workload with what was typed over it, and the hash of both."""
+    if options.workload is not None or base is None:
+        before = load_workload(options.workload or DEFAULT_WORKLOAD)
+    else:
+        before = base.workload
+    if options.history not in {None, "recorded", "live"}:
+        raise UsageError(f"`--history {options.history}`: recorded or live")
+    said = _given(
+        isl=options.isl,
+        osl=options.osl,
+        turns=options.turns,
+        think=options.think,
+        history=options.history,
+        ignore_eos=options.ignore_eos,
+        isl_is_wire=options.isl_wire or None,
+        once=options.once or None,
+        shared_prefix_tok=(
+            None if options.shared_prefix is None else parse_tokens(options.shared_prefix)
+        ),
+    )
+    changed = any(getattr(before, name) != value for name, value in said.items())
+    if changed and options.workload is None and before.format == CHANGED:
+        said["name"] = CHANGED
+    workload = msgspec.structs.replace(before, **said)
+    return msgspec.structs.replace(workload, sha256=workload_sha256(workload))
+
+
+def _points(order: Order, base: Plan | None, options: LoadOptions) -> tuple[PointPlan, ...]:
+    """One point a load: as long as was said, else as before, else 30 s each."""
+    _at_least(1, "--requests", options.requests)
+    _at_least(0, "--warmup", options.warmup)
+    length_ns = None if options.duration is None else parse_duration_ns(options.duration)
+    if length_ns == 0:
+        raise UsageError(f"`--duration {options.duration}`: longer than nothing")
+    before = base.points if base else ()
+    if order.loads is None and before:
+        patterns = before
+    else:
+        loads = order.loads or order.default_loads
+        first = before[0] if before else None
+        patterns = tuple(_point(i, load, first) for i, load in enumerate(loads))
+    said = _given(duration_ns=length_ns, requests=options.requests, warmup_requests=options.warmup)
+    if said.keys() == {"requests"} or ("requests" in said and "duration_ns" not in said):
+        said["duration_ns"] = None
+    elif "duration_ns" in said and "requests" not in said:
+        said["requests"] = None
+    return tuple(msgspec.structs.replace(point, **said) for point in patterns)
+
+
+def _point(index: int, load: str, before: PointPlan | None) -> PointPlan:
+    """One point of this load, as long as the first of an earlier plan; warmed by one wave."""
+    slots = parse_spec(load, SHAPES).slots
+    if before is None:
+        before = PointPlan(index=0, load=load, duration_ns=DEFAULT_DURATION_NS)
+    return msgspec.structs.replace(before, index=index, load=load, warmup_requests=slots or 0)
+
+
+def _deadlines(base: Plan | None, options: LoadOptions) -> Deadlines:
+    """Time limits by phase."""
+    said = {
+        "total_ns": options.timeout,
+        "connect_ns": options.timeout_connect,
+        "first_token_ns": options.timeout_first_token,
+        "stall_ns": options.timeout_stall,
+    }
+    lengths = {name: parse_duration_ns(text) for name, text in said.items() if text is not None}
+    return msgspec.structs.replace(base.deadlines if base else Deadlines(), **lengths)
+
+
+def _prices(base: Plan | None, options: MoneyOptions) -> dict[str, float]:
+    """What money is, as far as it was said."""
+    _at_least(1, "--gpus", options.gpus)
+    if options.gpu_price is not None and not 0 < options.gpu_price < math.inf:
+        raise UsageError(f"`--gpu-price {options.gpu_price}`: dollars an hour, above 0")
+    gpus = None if options.gpus is None else float(options.gpus)
+    return (base.prices if base else {}) | _given(gpus=gpus, gpu_usd_per_h=options.gpu_price)
+
+
+def parse_share(text: str) -> float:
+    """A share of 0 to 1 out of `10%`, `0.1` or `0`. Raises: UsageError."""
+    number = text.strip().removesuffix("%")
+    try:
+        share = float(number) / (100 if "%" in text else 1)
+    except ValueError:
+        share = math.nan
+    if not 0 <= share <= 1:
+        raise UsageError(f"`{text}` is no share", "write it as `10%` or `0.1`")
+    return share
+
+
+def require_known_data(plan: Plan) -> None:
+    """Opens the workload, so that what is wrong with it shows before anything is sent.
+
+    Raises:
+        InputError: a data file can't be used.
+        UsageError: options that make no prompt.
+
+    """
+    open_workload(plan)

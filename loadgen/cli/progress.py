@@ -1,0 +1,94 @@
+"""The progress of a run on stderr: one line rewritten in place, or a plain line now and then."""
+
+import shutil
+import sys
+from collections.abc import Callable
+from types import TracebackType
+from typing import TYPE_CHECKING, TextIO
+
+from loadgen import clock
+from loadgen.units import NS_PER_S
+
+if TYPE_CHECKING:
+    from loadgen.measure import Status
+
+PLAIN_EVERY_NS = 10 * NS_PER_S
+REWRITE_EVERY_NS = NS_PER_S // 5
+MS_PER_S = 1000
+
+
+def format_status(status: "Status") -> str:
+    """`point 3/6 c=4 · window 22/60 s · 4 in flight · 527 tok/s · ... · ETA 3:50`."""
+    shape, _, value = status.load.partition(":")
+    load = f"c={value}" if shape == "closed" else status.load
+    planned = "" if status.planned_s is None else f"/{status.planned_s:.0f}"
+    facts = [
+        f"point {status.point_no}/{status.points} {load}",
+        f"{status.phase} {status.elapsed_s:.0f}{planned} s",
+        f"{status.in_flight} in flight",
+    ]
+    if status.out_tps is not None:
+        facts.append(f"{status.out_tps:,.0f} tok/s")
+    if status.ttft_p50_s is not None:
+        facts.append(f"TTFT p50 {status.ttft_p50_s * MS_PER_S:,.0f} ms")
+    facts.append(f"{status.failed} error{'' if status.failed == 1 else 's'}")
+    facts.append("client ok" if status.client_ok else "client late")
+    if status.eta_s is not None:
+        minutes, seconds = divmod(round(status.eta_s), 60)
+        facts.append(f"ETA {minutes}:{seconds:02d}")
+    return " · ".join(facts)
+
+
+class Progress:
+    """Shows each status it is called with, as often as its stream bears. Leave it to end the line.
+
+    On a terminal one line is rewritten; elsewhere a plain line comes at the start of every point
+    and every 10 s, without any control character. Quiet, it shows nothing.
+    """
+
+    def __init__(
+        self,
+        stream: TextIO | None = None,
+        quiet: bool = False,
+        now_ns: Callable[[], int] | None = None,
+    ) -> None:
+        self._stream = sys.stderr if stream is None else stream
+        self._quiet = quiet
+        self._now_ns = now_ns or clock.now_ns
+        self._rewrites = self._stream.isatty()
+        self._shown_at_ns: int | None = None
+        self._point = 0
+        self._width = 0
+
+    def __enter__(self) -> "Progress":
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._width:
+            self._stream.write("\r" + " " * self._width + "\r")
+            self._stream.flush()
+
+    def __call__(self, status: "Status") -> None:
+        """Shows the status unless the last one is too fresh; a new point is shown at once."""
+        now_ns = self._now_ns()
+        every_ns = REWRITE_EVERY_NS if self._rewrites else PLAIN_EVERY_NS
+        fresh = self._shown_at_ns is not None and now_ns - self._shown_at_ns < every_ns
+        if self._quiet or (fresh and status.point_no == self._point):
+            return
+        self._shown_at_ns, self._point = now_ns, status.point_no
+        self._show(format_status(status))
+
+    def _show(self, line: str) -> None:
+        """Writes one line, over the last one where the stream is a terminal."""
+        if not self._rewrites:
+            self._stream.write(line + "\n")
+        else:
+            line = line[: shutil.get_terminal_size().columns - 1]
+            self._stream.write("\r" + line.ljust(self._width))
+            self._width = len(line)
+        self._stream.flush()

@@ -1,0 +1,49 @@
+"""`loadgen report`: any output from stored records, of finished and of killed runs alike."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from loadgen.cli.options import RESULTS, option
+
+EXAMPLES = """
+loadgen report results/2026-11-30T22-10Z-my-model
+loadgen report results/* --format csv
+loadgen report results/2026-11-30T22-10Z-my-model --format jsonl --out requests.jsonl
+"""
+
+Runs = Annotated[list[str], typer.Argument(metavar="RUN...", help="Run folders.")]
+Format = Annotated[
+    str,
+    option(
+        "--format", "-f", says="Default: text.", group=RESULTS, metavar="text|json|jsonl|csv|md"
+    ),
+]
+Out = Annotated[
+    str | None,
+    option(
+        "--out", "-o", says="Write to this file instead of stdout.", group=RESULTS, metavar="FILE"
+    ),
+]
+
+
+def report(runs: Runs, output: Format = "text", out: Out = None) -> int:
+    """Print what runs have recorded, in any format.
+
+    Reads every run folder, also that of a killed run.
+    """
+    from loadgen.cli.output import require_format, write_pieces
+    from loadgen.review import render, review
+
+    require_format(output)
+
+    def pieces() -> Iterator[str]:
+        for number, run in enumerate(runs):
+            if number and output in {"text", "md"}:
+                yield "\n"
+            yield from render(*review(Path(run)), output)
+
+    write_pieces(pieces(), out)
+    return 0

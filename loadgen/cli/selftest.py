@@ -1,0 +1,37 @@
+"""`loadgen selftest`: this machine's measuring error, against what a server logged as sent."""
+
+from typing import Annotated
+
+from loadgen.cli.options import LOAD, RESULTS, option
+
+EXAMPLES = """
+loadgen selftest
+loadgen selftest --streams 256 --rate 100 --duration 10s
+"""
+
+Streams = Annotated[
+    int, option("--streams", says="Streams at once. Default: 256.", group=LOAD, metavar="N")
+]
+Rate = Annotated[
+    float,
+    option("--rate", says="Events a second and stream. Default: 100.", group=LOAD, metavar="N"),
+]
+Duration = Annotated[str, option("--duration", says="Default: 5s.", group=LOAD, metavar="TIME")]
+Format = Annotated[
+    str, option("--format", "-f", says="Default: text.", group=RESULTS, metavar="text|json")
+]
+
+
+def selftest(
+    streams: Streams = 256, rate: Rate = 100.0, duration: Duration = "5s", output: Format = "text"
+) -> int:
+    """Measure how wrong this machine's own stamps are.
+
+    A server of ours logs what it sent; the difference to what was seen is the error.
+    """
+    from loadgen.cli.output import write_pieces
+    from loadgen.measure.selftest import selftest as examine
+    from loadgen.specs import parse_duration_ns
+
+    write_pieces(examine(streams, rate, parse_duration_ns(duration), output))
+    return 0

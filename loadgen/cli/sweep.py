@@ -1,0 +1,74 @@
+"""`loadgen sweep`: the main job, and the way from options to a run that `run` shares."""
+
+from typing import Annotated
+
+from loadgen.cli.options import LOAD, SharedOptions, Target, option
+from loadgen.errors import UsageError
+
+EXAMPLES = """
+loadgen sweep http://localhost:8000
+loadgen sweep mock: -c 1,2,4,8 --duration 10s
+loadgen sweep http://node:8000 -c 1..64 --isl 8k --osl 512 --gpus 8 --gpu-price 2.31
+loadgen sweep https://api.example.com -m my-model --api-key-env MY_KEY --max-rate 2/s
+loadgen sweep --config results/2026-11-30T22-10Z-my-model/run.json --duration 60s
+"""
+DEFAULT_COUNTS = "1,2,4,8,16,32"
+
+Counts = Annotated[
+    str | None,
+    option(
+        "--concurrency",
+        "-c",
+        says=f"Users at once, a point each: 1,2,4,8 or 1..64. Default: {DEFAULT_COUNTS}.",
+        group=LOAD,
+        metavar="LIST",
+    ),
+]
+
+
+def sweep(target: Target = None, concurrency: Counts = None, *, shared: SharedOptions) -> int:
+    """Measure an endpoint at rising concurrency: the main job.
+
+    One user's speed stands beside what the system yields. Prints the verdict, single stream and
+    best aggregate, the knee, and a table of latencies, and keeps every record in a folder of
+    its own.
+    """
+    from loadgen.specs import parse_counts
+
+    loads = None if concurrency is None else _closed(parse_counts(concurrency))
+    return carry_out("sweep", target, loads, _closed(parse_counts(DEFAULT_COUNTS)), shared)
+
+
+def _closed(counts: tuple[int, ...]) -> tuple[str, ...]:
+    """Closed loads of these concurrencies."""
+    return tuple(f"closed:{count}" for count in counts)
+
+
+def carry_out(
+    command: str,
+    target: str | None,
+    loads: tuple[str, ...] | None,
+    default_loads: tuple[str, ...],
+    shared: SharedOptions,
+) -> int:
+    """The exit code of a run of these loads, or 0 after what `--dry-run` prints."""
+    from loadgen.cli.output import write_pieces
+    from loadgen.cli.plans import Order, plan_of, require_known_data, secrets_of
+    from loadgen.cli.targets import is_mock, reachable
+
+    named = shared.endpoint.url or target or ""
+    if shared.endpoint.url and target and shared.endpoint.url != target:
+        raise UsageError("a target was named twice, as TARGET and as `--url`")
+    asked = "http://mock" if is_mock(named) else named
+    plan = plan_of(Order(command, asked, loads, default_loads), shared)  # type: ignore[arg-type]
+    require_known_data(plan)
+    if shared.results.dry_run:
+        from loadgen.cli.dry_run import dry_run_lines
+
+        write_pieces(dry_run_lines(plan))
+        return 0
+    with reachable(named or plan.target.base_url) as url:
+        from loadgen.cli.live import conduct
+
+        plan = plan_of(Order(command, url, loads, default_loads), shared)  # type: ignore[arg-type]
+        return conduct(plan, secrets_of(url, plan, shared.endpoint.header or ()), shared.results)
