@@ -41,14 +41,14 @@ def decode(
     arrivals = take_arrivals(exchange)
     reading = read_body(arrivals, header(exchange, "content-type").lower(), split)
     outcome, detail = judge(exchange, arrivals, reading)
+    hidden = [*secrets, *(output_json(secret)[1:-1] for secret in secrets)]
     answer = reading.answer
     usage, summed = reading.notes.final(len(answer.said), answer.chat)
     tok, own_tok, source = _own_count(reading, count_tokens)
     if reading.whole:
         counted = own_tok if usage.output_tok is None else usage.output_tok
         tok = [UNKNOWN_TOK if counted is None else counted]
-    by_read = Counter(compress(reading.read_no, reading.kinds))
-    shared = [read_no for read_no, events in by_read.items() if events > 1]
+    shared = _shared_reads(reading)
     flags = {
         "usage_summed": summed,
         "late_stamps": any(arrivals.lag_ns[no] > _LATE_NS for no in shared if arrivals.lag_ns),
@@ -70,8 +70,8 @@ def decode(
         stream_asked=exchange.stream_asked,
         attempt=exchange.attempt,
         http_status=exchange.http_status,
-        detail=clean_detail(detail, secrets),
-        finish_reason=clean_detail(answer.finish_reason, secrets, _MAX_REASON_CHARS),
+        detail=clean_detail(detail, hidden),
+        finish_reason=clean_detail(answer.finish_reason, hidden, _MAX_REASON_CHARS),
         flags=tuple(name for name, raised in flags.items() if raised),
         usage=usage,
         own_tok=own_tok,
@@ -91,7 +91,7 @@ def decode(
         content_chars=answer.content_chars,
         tool_chars=answer.tool_chars,
         events=_events(exchange, arrivals, reading, tok),
-        output_text=_output_text(reading, secrets) if keep_text else None,
+        output_text=redact(output_json(answer.output_text()), hidden) if keep_text else None,
     )
 
 
@@ -108,6 +108,12 @@ def _events(exchange: Exchange, arrivals: Arrivals, reading: Reading, tok: list[
         tok=array("i", tok),
         chars=array("i", reading.chars),
     )
+
+
+def _shared_reads(reading: Reading) -> list[int]:
+    """Reads that brought more than one event with text."""
+    by_read = Counter(compress(reading.read_no, reading.kinds))
+    return [read_no for read_no, events in by_read.items() if events > 1]
 
 
 def _own_count(
@@ -169,8 +175,3 @@ def _flags_of_counts(reading: Reading, tok: list[int], usage: Usage) -> dict[str
         "first_event_tok_unknown": True,
         "silent_tokens_possible": more_counted or held_back,
     }
-
-
-def _output_text(reading: Reading, secrets: Sequence[str]) -> str:
-    escaped = [output_json(secret)[1:-1] for secret in secrets]
-    return redact(output_json(reading.answer.output_text()), escaped)

@@ -11,6 +11,8 @@ REDACTED = "[redacted]"
 _MESSAGE_KEYS = ("message", "error", "detail", "msg", "errors", "reason")
 _LABEL_KEYS = ("type", "code")
 _MAX_DEPTH = 6
+_SHORTEST_TELLING = 4
+"""Characters of a secret's start that are worth hiding."""
 
 
 def says_something(value: Any, depth: int = 0) -> bool:
@@ -69,11 +71,23 @@ def describe_body(body: bytes) -> str:
 
 
 def clean_detail(text: str, secrets: Sequence[str], limit: int = MAX_DETAIL_CHARS) -> str:
-    """One line of at most `limit` characters: secrets replaced, control characters shown."""
-    # redacted before it is cut, so that no half of a secret survives at the end
-    text = redact(text, secrets)[: 4 * limit]
+    """One line of at most `limit` characters: secrets replaced, control characters shown.
+
+    Secrets go before the text is bounded, so that no half of one stands at its end.
+    """
+    text = redact_cut(text, secrets)[: 4 * limit]
     shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
     return shown if len(shown) <= limit else shown[: limit - 1] + "…"
+
+
+def redact_cut(text: str, secrets: Sequence[str]) -> str:
+    """The same for a text that may have been cut inside a secret: its start goes too."""
+    text = redact(text, secrets)
+    for secret in secrets:
+        for length in range(len(secret) - 1, _SHORTEST_TELLING - 1, -1):
+            if text.endswith(secret[:length]):
+                return text[:-length] + REDACTED
+    return text
 
 
 def redact(text: str, secrets: Sequence[str]) -> str:

@@ -125,8 +125,7 @@ def _note_unreadable(
     elif framed.cut_inside and number == len(framed.payloads) - 1:
         reading.cut_inside = True
     elif not reading.malformed:
-        start = payload[:120].decode("utf-8", "replace")
-        reading.malformed = f"{problem}: `{start}`"
+        reading.malformed = f"{problem}: {_start(payload)}"
 
 
 def _note_error(reading: Reading, event: StreamEvent, named: bytes) -> None:
@@ -157,8 +156,7 @@ def _read_whole(arrivals: Arrivals) -> Reading:
         _note_error(reading, event, b"")
     if event is None or not event.choices:
         if not reading.error:
-            start = body[:120].decode("utf-8", "replace")
-            reading.malformed = f"no completion: `{start}`"
+            reading.malformed = f"no completion: {_start(body)}"
         return reading
     reading.whole = True
     reading.answer.add(event)
@@ -171,8 +169,7 @@ def _read_whole(arrivals: Arrivals) -> Reading:
 
 def _note_no_completion(reading: Reading, body: bytes, problem: str) -> None:
     """A body that is no JSON object: an array of errors says so, anything else is unreadable."""
-    start = body[:120].decode("utf-8", "replace")
-    reading.malformed = f"{problem}: `{start}`"
+    reading.malformed = f"{problem}: {_start(body)}"
     try:
         value = load_json(body)
     except Malformed:
@@ -180,6 +177,11 @@ def _note_no_completion(reading: Reading, body: bytes, problem: str) -> None:
     if isinstance(value, list) and any(isinstance(v, dict) and v.get("error") for v in value):
         reading.error = describe_error(value)
         reading.malformed = ""
+
+
+def _start(raw: bytes) -> str:
+    """Enough of the bytes for any detail; it is bounded where secrets are taken out of it."""
+    return raw[:4096].decode("utf-8", "replace")
 
 
 def _read_of_last_byte(arrivals: Arrivals) -> int:

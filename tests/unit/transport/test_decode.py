@@ -123,6 +123,14 @@ def test_echoed_key_is_replaced_everywhere() -> None:
     assert "canary" not in repr(record)
 
 
+def test_key_cut_by_the_bound_of_detail_leaves_no_half() -> None:
+    key = "sk-canary-" + "k" * 93
+    record = decode(exchange_of([(1, b"data: " + key.encode() * 60 + b"\n\n")]), secrets=[key])
+    assert record.outcome is Outcome.BAD_STREAM
+    assert "[redacted][redacted]" in record.detail
+    assert "sk-c" not in record.detail
+
+
 def test_key_sent_in_pieces_is_replaced_in_the_text() -> None:
     body = text_event("sk-can") + text_event("ary!") + STOP + DONE
     record = decode(exchange_of([(1, body)]), keep_text=True, secrets=["sk-canary"])
