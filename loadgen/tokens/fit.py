@@ -37,10 +37,13 @@ async def fit_by_counting(
 
     A group of n words that costs n has words of one token only, so groups settle most of a large
     vocabulary; where few groups are that plain, 96 words are counted one by one. A prompt of
-    1,500 tokens is counted last: its relative error is the fit's `error_frac`.
+    1,500 tokens is counted last: its relative error is the fit's `error_frac`. The assumed fit
+    where the counter gives every text the same count.
     """
     alone = await count("a")
     costs = await _word_costs(count, alone)
+    if not costs:
+        return TokenFit()
     fit = TokenFit(source=source, words=tuple(costs), word_tok=tuple(costs.values()))
     text = _text(fit, _CHECK_TOK)
     counted = await count(text) - alone + 1

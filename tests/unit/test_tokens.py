@@ -143,6 +143,7 @@ async def test_without_usage_the_fit_is_assumed() -> None:
 
 async def test_a_server_that_counts_every_prompt_alike_is_not_believed() -> None:
     assert await fit_by_usage(Calls(lambda _: 5)) == TokenFit()
+    assert await fit_by_counting(Calls(lambda _: 5)) == TokenFit()
 
 
 def test_overhead_is_what_the_wire_has_beyond_the_content() -> None:
