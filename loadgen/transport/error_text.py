@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from loadgen.transport.openai_events import Malformed, load_json
+from loadgen.transport.redact import REDACTED, redact_text
 
 MAX_DETAIL_CHARS = 500
-REDACTED = "[redacted]"
 
 _MESSAGE_KEYS = ("message", "error", "detail", "msg", "errors", "reason")
 _LABEL_KEYS = ("type", "code")
@@ -81,8 +81,8 @@ def clean_detail(text: str, secrets: Sequence[str], limit: int = MAX_DETAIL_CHAR
 
 
 def redact_cut(text: str, secrets: Sequence[str]) -> str:
-    """The same for a text that may have been cut inside a secret: its start goes too."""
-    text = redact(text, secrets)
+    """The text without secrets and credentials in URLs, though it may be cut inside a secret."""
+    text = redact_text(text, _longest_first(secrets))
     for secret in secrets:
         for length in range(len(secret) - 1, _SHORTEST_TELLING - 1, -1):
             if text.endswith(secret[:length]):
@@ -91,7 +91,11 @@ def redact_cut(text: str, secrets: Sequence[str]) -> str:
 
 
 def redact(text: str, secrets: Sequence[str]) -> str:
-    """The text with each secret replaced, the longest first."""
-    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+    """The text with each secret replaced and nothing else: what a model wrote stays as it is."""
+    for secret in _longest_first(secrets):
         text = text.replace(secret, REDACTED)
     return text
+
+
+def _longest_first(secrets: Sequence[str]) -> list[str]:
+    return sorted(filter(None, secrets), key=len, reverse=True)
