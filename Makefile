@@ -39,7 +39,7 @@ check: $(DEV) ## ruff, mypy --strict, the floor plan
 
 accuracy: $(DEV) ## the full counts: kills, mutations, fault matrices (long)
 	$(BIN)/python -m pytest -m slow
-	@set -e; for script in $(sort $(wildcard tests/*/fuzz_*.py)); do \
+	@set -e; for script in $(sort $(wildcard tests/fuzz_*.py tests/*/fuzz_*.py)); do \
 	  echo "$$script"; $(BIN)/python "$$script"; done
 
 bench: $(DEV) ## the benchmarks in their short form
@@ -47,7 +47,7 @@ bench: $(DEV) ## the benchmarks in their short form
 	  echo "$$script"; $(BIN)/python "$$script" --short; done
 
 docs: $(DEV) ## docs/cli.md from the command line's own words
-	$(BIN)/python -m typer loadgen.cli utils docs --name loadgen --output docs/cli.md
+	$(BIN)/python docs/make_cli.py > docs/cli.md
 
 constraints: $(DEV) ## constraints.txt from what is installed
 	@{ head -n 2 constraints.txt; $(PIP) freeze --all --exclude-editable --exclude setuptools; } > $(VENV)/new

@@ -14,6 +14,8 @@ class Observed(Struct, frozen=True):
     reasoning_field: str | None = None
     usage_streamed: bool | None = None
     usage_running: bool | None = None
+    stream_options_refused: bool | None = None
+    """True where the endpoint answers 400 to `stream_options`, so that a run must not ask."""
     cached_tokens_reported: bool | None = None
     token_ids: bool | None = None
     tokenize_route: str | None = None

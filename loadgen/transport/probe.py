@@ -158,6 +158,7 @@ class _Talk:
     buffered: bool | None = None
     usage_streamed: bool | None = None
     usage_running: bool | None = None
+    stream_options_refused: bool | None = None
     token_ids: bool | None = None
 
     async def open(self, ready_within_s: float, secret_headers: Mapping[str, str]) -> None:
@@ -166,7 +167,8 @@ class _Talk:
         members = self._members(COUNT, LONG_TOK)
         while True:
             exchange = await self.send(self.target, members)
-            if exchange.http_status in (400, 422) and self.target.ask_usage:
+            asked = self.target.stream and self.target.ask_usage
+            if asked and exchange.http_status in (400, 422):
                 exchange = await self._ask_without_usage(exchange, members)
             seen = look_at(exchange, self.secrets)
             if seen.record.outcome in (Outcome.OK, Outcome.EMPTY):
@@ -178,7 +180,7 @@ class _Talk:
         self.first = exchange
         self.longs.append(seen)
         if self.target.stream:
-            self.usage_streamed = self.target.ask_usage and seen.usage_events > 0
+            self.usage_streamed = seen.usage_events > 0
 
     async def go_on(self) -> None:
         """The rest: repeats for cache and connection, more of them where buffering is in doubt."""
@@ -193,6 +195,7 @@ class _Talk:
         if exchange.http_status != HTTPStatus.OK:
             return refused
         self.target = bare
+        self.stream_options_refused = True
         said = look_at(refused, self.secrets).record.detail
         self.notes.append(f"`stream_options` is refused: {said}")
         return exchange
@@ -224,7 +227,7 @@ class _Talk:
         """Reasoning, running usage and token ids, asked for in one request of its own."""
         asked = msgspec.structs.replace(
             self.target,
-            ask_running_usage=self.target.stream,
+            ask_running_usage=self.target.ask_usage,
             extra_body={**self.target.extra_body, "return_token_ids": True},
         )
         seen = await self._again(asked, self._members(THINK, LONG_TOK))
@@ -318,6 +321,7 @@ def _observed(
         reasoning_field=next((s.reasoning_field for s in seen if s.reasoning_field), None),
         usage_streamed=talk.usage_streamed,
         usage_running=talk.usage_running,
+        stream_options_refused=talk.stream_options_refused,
         cached_tokens_reported=any(s.cached_tokens for s in seen),
         token_ids=talk.token_ids,
         tokenize_route="/tokenize" if facts.tokenizes else None,
