@@ -149,10 +149,11 @@ def _loop_grade(lag_s: float | None, health: Sequence[ClientHealth], *, kernel: 
 
 
 def _send_grade(lag_s: float | None, gap_s: float | None) -> int:
+    """Late sends change the load, not the stamps: C at worst, since both series are printed."""
     if lag_s is None:
         return 0
     limits = [
         max(floor, frac * (gap_s or 0.0))
         for floor, frac in zip(SEND_FLOORS_S, SEND_FRACS, strict=True)
     ]
-    return _mark(lag_s, limits)
+    return min(_mark(lag_s, limits), GRADES.index("C"))

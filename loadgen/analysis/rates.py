@@ -189,7 +189,10 @@ def _rate(frame: Frame, sums: Floats, n: int) -> Estimate:
         return EMPTY_SPAN
     value = float(sums.sum()) / frame.span_s
     found = batch_rate(sums, frame.span_s / len(sums)) if frame.steady else None
-    return Estimate(value, n) if found is None else Estimate(value, n, *found)
+    if found is None:
+        return Estimate(value, n)
+    low, high, how = found
+    return Estimate(value, n, min(low, value), max(high, value), how)
 
 
 def _delivering(frame: Frame) -> Flags:
