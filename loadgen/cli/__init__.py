@@ -10,11 +10,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run_line(arguments: Sequence[str]) -> int:
-    """The exit code of one command line."""
+    """The exit code of one command line; without any argument it shows the help."""
     from loadgen.cli.app import build_app
     from loadgen.cli.errors import guarded
     from loadgen.cli.terminal import open_streams
 
     open_streams()
     app = build_app()
-    return guarded(lambda: app(list(arguments), standalone_mode=False, prog_name="loadgen"))
+    return guarded(
+        lambda: app(list(arguments) or ["--help"], standalone_mode=False, prog_name="loadgen")
+    )

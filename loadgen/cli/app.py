@@ -55,7 +55,6 @@ def build_app() -> typer.Typer:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         add_completion=False,
-        no_args_is_help=True,
         context_settings=CONTEXT,
     )
     app.callback()(_top)

@@ -39,7 +39,11 @@ Out = Annotated[
 Format = Annotated[
     str | None,
     option(
-        "--format", "-f", says="Default: text.", group=RESULTS, metavar="text|json|jsonl|csv|md"
+        "--format",
+        "-f",
+        says="What to print. Default: text.",
+        group=RESULTS,
+        metavar="text|json|jsonl|csv|md",
     ),
 ]
 Quiet = Annotated[bool, option("--quiet", "-q", says="No progress.", group=RESULTS)]

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from loadgen.model.table import Recording
 
 DEFAULT_OUT = "results"
+SCREEN = "text"
+"""The usual output: looking others up costs numpy, which the first request shouldn't wait for."""
 
 
 def conduct(plan: "Plan", secrets: Mapping[str, str], options: ResultOptions) -> int:
@@ -28,15 +30,18 @@ def conduct(plan: "Plan", secrets: Mapping[str, str], options: ResultOptions) ->
     """
     from loadgen.measure import measure
     from loadgen.measure.preflight import prepare
-    from loadgen.model.observed import Observed
 
-    output = require_format(options.format or "text")
-    observed = Observed()
-    if plan.preflight:
-        plan, observed = prepare(plan, secrets)
+    output = options.format or SCREEN
+    if output != SCREEN:
+        require_format(output)
+    plan, observed = prepare(plan, secrets)
     with Progress(sys.stderr, quiet=options.quiet) as progress:
         folder = measure(plan, Path(options.out or DEFAULT_OUT), secrets, observed, progress)
-    return show(folder, output, options.strict)
+    try:
+        return show(folder, output, options.strict)
+    except KeyboardInterrupt:
+        show_error("interrupted", f"the records are whole: `loadgen report {folder}`")
+        return INTERRUPTED
 
 
 def show(folder: Path, output: str, strict: bool) -> int:

@@ -92,7 +92,7 @@ def key_option(arguments: Sequence[str]) -> str | None:
 Target = Annotated[
     str | None,
     typer.Argument(
-        metavar="[TARGET]",
+        metavar="TARGET",
         help="Base URL, with or without /v1; or mock: or mock:PROFILE for the built-in server. "
         "Default: $OPENAI_BASE_URL.",
         envvar=["LOADGEN_TARGET", "OPENAI_BASE_URL"],
@@ -121,7 +121,7 @@ class EndpointOptions:
         option(
             "--model",
             "-m",
-            says="Default: the first of /v1/models.",
+            says="Which model. Default: the first of /v1/models.",
             group=ENDPOINT,
             metavar="MODEL",
         ),
@@ -129,7 +129,10 @@ class EndpointOptions:
     endpoint_type: Annotated[
         str | None,
         option(
-            "--endpoint-type", says="Default: chat.", group=ENDPOINT, metavar="chat|completions"
+            "--endpoint-type",
+            says="Which API. Default: chat.",
+            group=ENDPOINT,
+            metavar="chat|completions",
         ),
     ] = None
     endpoint: Annotated[
@@ -177,14 +180,6 @@ class EndpointOptions:
     fresh_connections: Annotated[
         bool,
         option("--fresh-connections", says="A new connection for each request.", group=ENDPOINT),
-    ] = False
-    no_preflight: Annotated[
-        bool,
-        option(
-            "--no-preflight",
-            says="Send nothing but the load itself: no probe, no tokenize; needs -m.",
-            group=ENDPOINT,
-        ),
     ] = False
 
 
@@ -325,11 +320,16 @@ class LoadOptions:
     ] = None
     timeout_connect: Annotated[
         str | None,
-        option("--timeout-connect", says="Default: 10s.", group=LIMITS, metavar="TIME"),
+        option("--timeout-connect", says="To connect. Default: 10s.", group=LIMITS, metavar="TIME"),
     ] = None
     timeout_first_token: Annotated[
         str | None,
-        option("--timeout-first-token", says="Default: none.", group=LIMITS, metavar="TIME"),
+        option(
+            "--timeout-first-token",
+            says="To the first token. Default: none.",
+            group=LIMITS,
+            metavar="TIME",
+        ),
     ] = None
     timeout_stall: Annotated[
         str | None,
@@ -337,6 +337,14 @@ class LoadOptions:
             "--timeout-stall", says="Between events. Default: none.", group=LIMITS, metavar="TIME"
         ),
     ] = None
+    no_preflight: Annotated[
+        bool,
+        option(
+            "--no-preflight",
+            says="Send nothing but the load itself: no probe, no tokenize; needs -m.",
+            group=ENDPOINT,
+        ),
+    ] = False
     error_limit: Annotated[
         str | None,
         option(
@@ -381,7 +389,7 @@ class ResultOptions:
         option(
             "--format",
             "-f",
-            says="Default: text.",
+            says="What to print. Default: text.",
             group=RESULTS,
             metavar="text|json|jsonl|csv|md",
         ),

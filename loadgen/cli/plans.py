@@ -91,7 +91,7 @@ def _rest(options: SharedOptions) -> dict[str, Any]:
         error_limit_frac=None if load.error_limit is None else parse_share(load.error_limit),
         keep_text=results.keep_text or None,
         label=results.label,
-        preflight=False if options.endpoint.no_preflight else None,
+        preflight=False if options.load.no_preflight else None,
     )
 
 

@@ -18,7 +18,10 @@ UNKNOWN = "not seen"
 MS_PER_NS = 1e-6
 
 Format = Annotated[
-    str, option("--format", "-f", says="Default: text.", group=RESULTS, metavar="text|json")
+    str,
+    option(
+        "--format", "-f", says="What to print. Default: text.", group=RESULTS, metavar="text|json"
+    ),
 ]
 
 

@@ -14,11 +14,15 @@ loadgen report results/* --format csv
 loadgen report results/2026-11-30T22-10Z-my-model --format jsonl --out requests.jsonl
 """
 
-Runs = Annotated[list[str], typer.Argument(metavar="RUN...", help="Run folders.")]
+Runs = Annotated[list[str], typer.Argument(metavar="RUN", help="Run folders.")]
 Format = Annotated[
     str,
     option(
-        "--format", "-f", says="Default: text.", group=RESULTS, metavar="text|json|jsonl|csv|md"
+        "--format",
+        "-f",
+        says="What to print. Default: text.",
+        group=RESULTS,
+        metavar="text|json|jsonl|csv|md",
     ),
 ]
 Out = Annotated[

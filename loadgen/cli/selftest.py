@@ -16,9 +16,14 @@ Rate = Annotated[
     float,
     option("--rate", says="Events a second and stream. Default: 100.", group=LOAD, metavar="N"),
 ]
-Duration = Annotated[str, option("--duration", says="Default: 5s.", group=LOAD, metavar="TIME")]
+Duration = Annotated[
+    str, option("--duration", says="How long. Default: 5s.", group=LOAD, metavar="TIME")
+]
 Format = Annotated[
-    str, option("--format", "-f", says="Default: text.", group=RESULTS, metavar="text|json")
+    str,
+    option(
+        "--format", "-f", says="What to print. Default: text.", group=RESULTS, metavar="text|json"
+    ),
 ]
 
 

@@ -1,0 +1,87 @@
+"""The progress line: what it says, how often, and what it must never write."""
+
+import io
+
+import pytest
+
+from loadgen.cli.progress import Progress, format_status
+from tests.unit.cli.fakes import status_at
+
+S = 1_000_000_000
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.at_ns = 0
+
+    def __call__(self) -> int:
+        return self.at_ns
+
+
+def test_line_reads_as_on_the_screens_page() -> None:
+    assert format_status(status_at()) == (
+        "point 3/6 c=4 · window 22/60 s · 4 in flight · 527 tok/s · TTFT p50 69 ms · 0 errors"
+        " · client ok · ETA 3:50"
+    )
+
+
+def test_line_leaves_out_what_is_not_known_yet() -> None:
+    status = status_at(
+        load="poisson:rate=4/s",
+        planned_s=None,
+        out_tps=None,
+        ttft_p50_s=None,
+        eta_s=None,
+        failed=1,
+        client_ok=False,
+    )
+    assert format_status(status) == (
+        "point 3/6 poisson:rate=4/s · window 22 s · 4 in flight · 1 error · client late"
+    )
+
+
+def test_elsewhere_than_on_a_terminal_a_plain_line_comes_every_ten_seconds() -> None:
+    stream, clock = io.StringIO(), Clock()
+    with Progress(stream, now_ns=clock) as progress:
+        for second in range(25):
+            clock.at_ns = second * S
+            progress(status_at())
+    assert stream.getvalue().count("\n") == 3
+    assert "\r" not in stream.getvalue()
+    assert "\x1b" not in stream.getvalue()
+
+
+def test_new_point_is_shown_at_once() -> None:
+    stream, clock = io.StringIO(), Clock()
+    with Progress(stream, now_ns=clock) as progress:
+        progress(status_at(1))
+        progress(status_at(2))
+    assert stream.getvalue().count("\n") == 2
+
+
+def test_terminal_line_is_rewritten_and_wiped_without_escape_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    stream, clock = Terminal(), Clock()
+    with Progress(stream, now_ns=clock) as progress:
+        progress(status_at())
+        clock.at_ns = S
+        progress(status_at(in_flight=3))
+    written = stream.getvalue()
+    assert "\n" not in written
+    assert "\x1b" not in written
+    assert max(len(part) for part in written.split("\r")) <= 39
+    assert written.endswith("\r" + " " * 39 + "\r")
+
+
+def test_quiet_shows_nothing() -> None:
+    stream = Terminal()
+    with Progress(stream, quiet=True) as progress:
+        progress(status_at())
+    assert stream.getvalue() == ""
