@@ -40,9 +40,10 @@ The command line comes first. Beside them:
 | `HTTP_PROXY`, `HTTPS_PROXY`, `ALL_PROXY`, `NO_PROXY` | proxies, unless `--no-proxy` |
 | `LOADGEN_DEBUG=1` | prints the traceback of an internal error |
 
-A key is never taken from an option. It is sent as `Authorization: Bearer`; `--header "Authorization: ..."` comes
-before it, and a login inside the URL after it. Values of Authorization, api-key, x-api-key and
-Cookie headers, keys and logins never appear in a file, a log or an error.
+A key is never taken from an option. It is sent as `Authorization: Bearer`; what
+`--header "Authorization: ..."` says comes before it, a login inside the URL after it. Values of
+Authorization, api-key, x-api-key and Cookie headers, keys and logins never appear in a file, a log
+or an error.
 """
 
 

@@ -72,7 +72,8 @@ def test_broken_writer_loses_neither_screen_nor_other_reports(
     fake_run: FakeRun, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(summary: Any, recording: Any) -> Iterator[str]:
-        yield {}["no such metric"]
+        measures: dict[str, str] = {}
+        yield measures["no such metric"]
 
     monkeypatch.setitem(OUTPUTS, "csv", broken)
     assert run_line([*SWEEP, "-q", "--format", "csv"]) == 1
