@@ -27,7 +27,7 @@ from loadgen.model.plan import Plan, Share
 T = TypeVar("T", Ready, PointDone)
 
 START_LIMIT_S = 60.0
-LEAVE_LIMIT_S = 60.0
+LEAVE_LIMIT_S = 30.0
 
 
 class Pair:
@@ -41,7 +41,7 @@ class Pair:
         self._listening = asyncio.create_task(self._listen())
 
     async def ready(self) -> None:
-        """Returns when the worker can start at once. Raises `LoadgenError`."""
+        """Returns when the worker can start the prepared point. Raises `LoadgenError`."""
         async with asyncio.timeout(START_LIMIT_S):
             await self._expect(Ready)
 
@@ -55,12 +55,19 @@ class Pair:
         return (await self._expect(PointDone)).health
 
     async def leave(self) -> None:
-        """Closes the pipe and waits until both have written everything and ended."""
+        """Closes the pipe and waits until both have written everything and ended.
+
+        A worker that does not end is killed; the scribe is always waited for, since what it has
+        not written yet would be lost.
+        """
         if self._worker.stdin is not None:
             self._worker.stdin.close()
-        async with asyncio.timeout(LEAVE_LIMIT_S):
-            await self._worker.wait()
-            await self._scribe.wait()
+        try:
+            async with asyncio.timeout(LEAVE_LIMIT_S):
+                await self._worker.wait()
+        except TimeoutError:
+            self.kill()
+        await self._scribe.wait()
         await self._listening
 
     def kill(self) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from loadgen import clock
 from loadgen.errors import LoadgenError
 from loadgen.measure.children import Pair, start_pair
-from loadgen.measure.frames import Go, Halt
+from loadgen.measure.frames import Command, Go, Halt, Prepare
 from loadgen.measure.provenance import provenance_of
 from loadgen.measure.status import Status
 from loadgen.measure.watching import Watcher
@@ -64,7 +64,6 @@ class Conductor:
             self._pairs = await asyncio.gather(
                 *(start_pair(self._plan, share, self._folder, self._secrets) for share in shares)
             )
-            await asyncio.gather(*(pair.ready() for pair in self._pairs))
             await self._run_points()
         except LoadgenError:
             for pair in self._pairs:
@@ -81,11 +80,11 @@ class Conductor:
             await self._run_point(point)
 
     async def _run_point(self, point: PointPlan) -> None:
-        stagger_ns = self._stagger_ns(point)
+        self._tell_all(Prepare(point.index, self._stagger_ns(point)))
+        await asyncio.gather(*(pair.ready() for pair in self._pairs))
         start_at_ns = clock.now_ns() + START_LEAD_NS
         self._watcher.start_point(point, start_at_ns)
-        for pair in self._pairs:
-            pair.tell(Go(point.index, start_at_ns, stagger_ns))
+        self._tell_all(Go(start_at_ns))
         if point is self._plan.points[0]:
             update_run_file(self._folder, provenance=provenance_of(self._plan, self._secrets))
         looking = asyncio.create_task(self._look())
@@ -120,8 +119,11 @@ class Conductor:
     def _interrupt(self) -> None:
         """First time: issue nothing more, follow what is in flight. Again: stop at once."""
         self._interrupts += 1
+        self._tell_all(Halt("interrupted", at_once=self._interrupts > 1))
+
+    def _tell_all(self, command: Command) -> None:
         for pair in self._pairs:
-            pair.tell(Halt("interrupted", at_once=self._interrupts > 1))
+            pair.tell(command)
 
     def _write_start(self) -> None:
         run_file = RunFile(

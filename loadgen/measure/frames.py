@@ -26,12 +26,17 @@ class Orders(Struct, frozen=True):
     """The socket between worker and scribe, inherited under this number."""
 
 
-class Go(Struct, frozen=True, tag=True):
-    """To a worker: run that point from that instant on."""
+class Prepare(Struct, frozen=True, tag=True):
+    """To a worker: make bodies and open connections for that point, then say `Ready`."""
 
     point: int
-    start_at_ns: int
     stagger_ns: int
+
+
+class Go(Struct, frozen=True, tag=True):
+    """To a worker: run the prepared point from that instant on."""
+
+    start_at_ns: int
 
 
 class Halt(Struct, frozen=True, tag=True):
@@ -42,7 +47,7 @@ class Halt(Struct, frozen=True, tag=True):
 
 
 class Ready(Struct, frozen=True, tag=True):
-    """From a worker: it can start at once."""
+    """From a worker: it can start the prepared point at once."""
 
 
 class PointDone(Struct, frozen=True, tag=True):
@@ -59,7 +64,7 @@ class Failed(Struct, frozen=True, tag=True):
     exit_code: int = 1
 
 
-Command = Go | Halt
+Command = Prepare | Go | Halt
 Report = Ready | PointDone | Failed
 
 _encoder = msgspec.msgpack.Encoder()

@@ -102,6 +102,14 @@ class Sender:
                 flight.connection.abandon()
         return flight.exchange(self._template, self._stepped_ns())
 
+    async def open_connections(self, count: int) -> None:
+        """Opens connections ahead of their requests, until `count` are kept; failures are silent.
+
+        The first request on such a connection still carries its set-up instants.
+        """
+        if self._detour is None and not self._target.fresh_connections:
+            await self._pool.open_ahead(self._template.origin, count)
+
     def guard(self) -> None:
         """Reads the sockets now if 0.3 ms have passed since the last look."""
         self._pool.guard()
@@ -143,7 +151,8 @@ class Sender:
         """The request sent once and its answer read to the end, or to the flight's failure."""
         reconnects = 1 if flight.reply is not None else 0
         connection = None if fresh else self._pool.take_idle(self._template.origin)
-        reused = connection is not None
+        flight.was_kept = connection is not None
+        reused = connection is not None and not connection.is_new
         if connection is None:
             connection = await self._dial(flight)
         flight.connection = connection

@@ -55,6 +55,7 @@ class Connection:
         "asked_at_ns",
         "connected_at_ns",
         "fd",
+        "is_new",
         "origin",
         "peer",
         "recvmsg_into",
@@ -80,6 +81,8 @@ class Connection:
         self.connected_at_ns: int | None = None
         self.tls_done_at_ns: int | None = None
         self.peer = ""
+        self.is_new = True
+        """No request has gone over it yet, though it may have been opened ahead of one."""
         self.reply: Reply | None = None
         self._roster = roster
         self._on_idle = on_idle
@@ -158,6 +161,7 @@ class Connection:
         `waiter` is resolved when the reply has ended, in whatever way.
         """
         self.state = State.BUSY
+        self.is_new = False
         self.reply = reply
         self._waiter = waiter
         self._pieces = deque(pieces)

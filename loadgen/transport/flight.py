@@ -35,6 +35,7 @@ class Flight:
         "took",
         "turn",
         "waiter",
+        "was_kept",
     )
 
     def __init__(self, key: TurnKey, turn: Turn, due_at_ns: int, base_step_ns: int) -> None:
@@ -48,6 +49,8 @@ class Flight:
         self.sent_at_ns: int | None = None
         self.connection: Connection | None = None
         self.took = ConnectionInfo()
+        self.was_kept = False
+        """Its connection was there before it, so the server may have closed it meanwhile."""
         self.reply: Reply | None = None
         self.waiter: asyncio.Future[None] | None = None
         self.cancel: Callable[[], object] | None = None
@@ -118,7 +121,7 @@ class Flight:
     def is_stale(self) -> bool:
         """Whether a kept connection turned out dead before any byte of an answer."""
         reply = self.reply
-        if self.failure is not None or reply is None or not self.took.reused:
+        if self.failure is not None or reply is None or not self.was_kept:
             return False
         return reply.ended and not reply.complete and not reply.read_at_ns
 

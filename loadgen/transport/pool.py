@@ -12,10 +12,13 @@ from loadgen.model.exchange import ConnectionInfo
 from loadgen.transport.connection import Connection
 from loadgen.transport.names import AddressBook, Names
 from loadgen.transport.origin import ConnectError, Origin
-from loadgen.transport.sockets import Address
+from loadgen.transport.sockets import Address, keep_stamps_on
 from loadgen.transport.tls import open_context
 from loadgen.transport.watch import Watch
 from loadgen.units import NS_PER_S
+
+DIALS_AT_ONCE = 64
+"""Fewer than the shortest backlog that servers ask for, so that no SYN is dropped."""
 
 
 class Pool:
@@ -38,6 +41,7 @@ class Pool:
         self._ca_file = ca_file
         self._connect_ns = connect_ns
         self._context = context
+        keep_stamps_on()
 
     def guard(self) -> None:
         """Reads the sockets if the last look at them is too long ago."""
@@ -55,7 +59,7 @@ class Pool:
         while kept:
             connection, _ = kept.popitem()
             if connection.is_still_open():
-                self.connections_reused += 1
+                self.connections_reused += not connection.is_new
                 return connection
         return None
 
@@ -74,6 +78,23 @@ class Pool:
         if origin.is_tls:
             await connection.shake_hands(self._tls_context())
         return connection
+
+    async def open_ahead(self, origin: Origin, count: int) -> None:
+        """Keeps at least `count` idle connections, or as many as can be made.
+
+        Failures are left to the requests that will need a connection: they have records.
+        """
+        while (missing := count - len(self._idle.get(origin, ()))) > 0:
+            dials = (self.dial(origin) for _ in range(min(missing, DIALS_AT_ONCE)))
+            made = await asyncio.gather(*dials, return_exceptions=True)
+            for connection in made:
+                if isinstance(connection, Connection) and connection.is_still_open():
+                    self._keep(connection)
+            failures = [error for error in made if isinstance(error, BaseException)]
+            if any(not isinstance(error, ConnectError) for error in failures):
+                raise failures[0]
+            if failures:
+                return
 
     async def _look_up(self, origin: Origin) -> AddressBook:
         try:

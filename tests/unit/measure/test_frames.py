@@ -11,6 +11,7 @@ from loadgen.measure.frames import (
     Go,
     Halt,
     Orders,
+    Prepare,
     Ready,
     Report,
     pack,
@@ -18,7 +19,7 @@ from loadgen.measure.frames import (
 )
 from loadgen.model.plan import Plan, PointPlan, Share, TargetPlan, WorkloadPlan
 
-MESSAGES = (Go(1, 2, 3), Halt("interrupted", at_once=True), Go(4, 5, 6))
+MESSAGES = (Prepare(1, 2), Halt("interrupted", at_once=True), Go(4))
 PLAN = Plan(
     run_id="r",
     target=TargetPlan("http://localhost:1", "m"),

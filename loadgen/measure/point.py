@@ -1,0 +1,163 @@
+"""One worker's share of one load point: prepared ahead of its start, run, accounted for."""
+
+import asyncio
+import random
+import resource
+from collections.abc import Callable, Iterator
+from itertools import count, islice
+
+from loadgen import clock
+from loadgen.engine import Alarms, Driver, Load, Pulse, RateCeiling, Stage, Tally
+from loadgen.model.exchange import Exchange
+from loadgen.model.observed import ClientHealth
+from loadgen.model.plan import Plan, PointPlan, Share
+from loadgen.model.session import Session
+from loadgen.schedule import SHAPES, Shape
+from loadgen.schedule.share import own_count, own_items, own_slots
+from loadgen.specs import parse_spec
+from loadgen.store.progress import WorkerRow
+from loadgen.transport.call import Sender
+from loadgen.transport.live import live_answer
+from loadgen.workload import Sessions
+
+PROGRESS_PERIOD_S = 0.1
+
+
+class PointRun:
+    """Made of a plan's point; `prepare`, then `run`, then `health`."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        point: PointPlan,
+        share: Share,
+        stagger_ns: int,
+        sessions: Sessions,
+        sender: Sender,
+    ) -> None:
+        shape: Shape = parse_spec(point.load, SHAPES)
+        self._point = point
+        self._share = share
+        self._sender = sender
+        self._tally = Tally()
+        self._alarms = Alarms()
+        self._pulse = Pulse()
+        rate_rps = plan.max_rate_rps
+        self._ceiling = None if rate_rps is None else RateCeiling(rate_rps / share.count)
+        self._slots = None if shape.slots is None else own_slots(share, shape.slots)
+        chance = random.Random(f"{plan.seed}/arrivals/{point.index}")
+        load = Load(
+            arrivals=own_items(share, shape.arrivals(chance)),
+            sessions=_own_sessions(sessions, point.index, share),
+            slot_offsets_ns=_slot_offsets_ns(self._slots, shape, stagger_ns),
+            think_ns=shape.think_ns,
+            warmup=own_count(share, point.warmup_requests),
+            requests=None if point.requests is None else own_count(share, point.requests),
+            duration_ns=point.duration_ns,
+            grace_ns=point.grace_ns,
+        )
+        self._driver = Driver(load, self._alarms, sender.stop)
+        self._before = _Before(sender)
+        self._started_at_ns = 0
+
+    async def prepare(self) -> None:
+        """Makes the first bodies and opens a connection a slot, so that the start needs neither."""
+        self._driver.prepare()
+        if self._slots is not None:
+            await self._sender.open_connections(len(self._slots))
+
+    def halt(self, reason: str) -> None:
+        """Nothing more is issued; what is in flight goes on."""
+        self._driver.halt(reason)
+
+    async def run(self, start_at_ns: int, sink: Callable[[Exchange], None], row: WorkerRow) -> None:
+        """Returns when every issued request has ended and went to the sink."""
+        self._started_at_ns = start_at_ns
+        stage = Stage(
+            point=self._point.index,
+            share=self._share.index,
+            send=self._sender.send,
+            sink=sink,
+            answer_of=live_answer,
+            tally=self._tally,
+            alarms=self._alarms,
+            phase_at=self._driver.phase_at,
+            ceiling=self._ceiling,
+        )
+        self._pulse.start()
+        showing = asyncio.create_task(self._show(row))
+        try:
+            await self._driver.run(start_at_ns, stage)
+        finally:
+            showing.cancel()
+            self._pulse.stop()
+        self._write_progress(row)
+
+    def health(self) -> ClientHealth:
+        """How this worker fared, once the point has ended."""
+        tally, sender, before, ceiling = self._tally, self._sender, self._before, self._ceiling
+        return ClientHealth(
+            share=self._share.index,
+            point=self._point.index,
+            started_at_ns=self._started_at_ns,
+            ended_at_ns=clock.now_ns(),
+            issued=tally.issued,
+            ended=tally.ended,
+            in_flight_max=tally.in_flight_max,
+            skipped=tally.skipped,
+            sessions_broken=tally.sessions_broken,
+            connections_opened=sender.connections_opened - before.opened,
+            connections_reused=sender.connections_reused - before.reused,
+            stale_reconnects=sender.stale_reconnects - before.stale,
+            reads=sender.reads - before.reads,
+            loop_lag_p50_ns=self._pulse.lag_ns(0.5),
+            loop_lag_p99_ns=self._pulse.lag_ns(0.99),
+            loop_lag_max_ns=self._pulse.lag_ns(1.0),
+            gc_pause_max_ns=self._pulse.gc_pause_max_ns,
+            cpu_ns=clock.cpu_ns() - before.cpu_ns,
+            rss_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+            rate_wait_ns=0 if ceiling is None else ceiling.wait_ns,
+            rate_waits=0 if ceiling is None else ceiling.waits,
+            stop_reason=self._driver.stop_reason,
+        )
+
+    async def _show(self, row: WorkerRow) -> None:
+        while True:
+            self._write_progress(row)
+            await asyncio.sleep(PROGRESS_PERIOD_S)
+
+    def _write_progress(self, row: WorkerRow) -> None:
+        tally = self._tally
+        row.point = self._point.index
+        row.issued = tally.issued
+        row.ended = tally.ended
+        row.in_flight = tally.in_flight
+        row.skipped = tally.skipped
+        row.loop_lag_max_ns = self._pulse.lag_ns(1.0) or 0
+        row.heartbeat_ns = clock.now_ns()
+
+
+class _Before:
+    """Counters that run through all points, as they stood at the start of one."""
+
+    def __init__(self, sender: Sender) -> None:
+        self.opened = sender.connections_opened
+        self.reused = sender.connections_reused
+        self.stale = sender.stale_reconnects
+        self.reads = sender.reads
+        self.cpu_ns = clock.cpu_ns()
+
+
+def _slot_offsets_ns(own: range | None, shape: Shape, stagger_ns: int) -> tuple[int, ...] | None:
+    """When each own slot first comes free: all slots of all workers spread over the stagger."""
+    if own is None or shape.slots is None:
+        return None
+    return tuple(number * stagger_ns // shape.slots for number in own)
+
+
+def _own_sessions(sessions: Sessions, point: int, share: Share) -> Iterator[Session]:
+    for index in islice(count(), share.index, None, share.count):
+        session = sessions.session(point, index)
+        if session is None:
+            return
+        yield session
