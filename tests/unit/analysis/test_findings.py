@@ -11,7 +11,8 @@ from tests.tables import Call, call, closed_loop, codes, healthy, recording, str
 
 
 def good(slots: int = 4, per_slot: int = 20, **given: object) -> list[Call]:
-    return closed_loop(slots, per_slot, prompt=100, asked_prompt=100, asked_output=20, **given)
+    given = {"prompt": 100, "asked_prompt": 100, "asked_output": 20, **given}
+    return closed_loop(slots, per_slot, **given)  # type: ignore[arg-type]
 
 
 def run(calls: list[Call], load: str = "closed:4", **given: object) -> Summary:

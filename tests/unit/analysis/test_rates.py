@@ -109,7 +109,7 @@ def test_two_series_tell_a_wait_for_a_slot_from_the_servers_time() -> None:
     assert lag is not None
     assert lag > 0.1
     assert figures["asked_rps"].value == pytest.approx(40, rel=0.1)
-    assert summary.points[0].whole["sent_rps"].value == pytest.approx(21, rel=0.03)
+    assert summary.points[0].whole["sent_rps"].value == pytest.approx(21, rel=0.05)
     assert "rate_not_reached" in {f.code for f in summary.findings}
 
 
