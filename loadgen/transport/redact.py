@@ -20,7 +20,7 @@ SECRET_HEADERS = frozenset(
         "x-amz-security-token",
     }
 )
-_SECRET_WORDS = ("token", "secret", "api-key", "apikey", "password", "credential")
+_SECRET_WORDS = ("secret", "api-key", "apikey", "password", "credential")
 _SECRET_QUERY = re.compile(
     r"([?&](?:api[-_]?key|key|token|access_token|sig|signature|password)=)[^&#\s]+", re.IGNORECASE
 )
@@ -33,7 +33,9 @@ SHORTEST_SECRET = 4
 def is_secret_header(name: str) -> bool:
     """Whether the value of this header must not be stored or printed."""
     lowered = name.strip().lower()
-    return lowered in SECRET_HEADERS or any(word in lowered for word in _SECRET_WORDS)
+    if lowered in SECRET_HEADERS or lowered.endswith(("-token", "-key")):
+        return True
+    return any(word in lowered for word in _SECRET_WORDS)
 
 
 def redact_headers(headers: Mapping[str, str]) -> dict[str, str]:

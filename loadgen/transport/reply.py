@@ -183,7 +183,7 @@ class Reply:
 
     def on_message_complete(self) -> None:
         """The message's own end; that of an interim answer is none."""
-        if self.status is not None:
+        if self.status is not None and not self.complete:
             self.finish()
 
     def finish(self) -> None:

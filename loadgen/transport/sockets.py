@@ -126,20 +126,20 @@ def open_socket(family: int) -> socket.socket:
     return sock
 
 
-def open_stamp_keeper() -> socket.socket | None:
-    """A socket that does nothing but keep receive stamps switched on in the kernel.
-
-    The kernel begins to stamp a moment after the first socket asks for it; held from the
-    start, the first answer of a run is stamped like all others.
-    """
-    if not HAS_KERNEL_STAMPS:
-        return None
-    keeper = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-    keeper.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-    return keeper
-
-
+_stamp_keepers: list[int] = []
 _receive_limit: list[int] = []
+
+
+def keep_stamps_on() -> None:
+    """Receive stamps stay switched on in the kernel for as long as this process lives.
+
+    It begins to stamp a moment after the first socket asks for it and ends with the last; one
+    idle descriptor, opened early, has the first answer of a run stamped like all others.
+    """
+    if HAS_KERNEL_STAMPS and not _stamp_keepers:
+        keeper = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        keeper.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        _stamp_keepers.append(keeper.detach())
 
 
 def _may_set_receive_buffer() -> bool:

@@ -7,7 +7,7 @@ import asyncio
 
 from loadgen.clock import now_ns
 from loadgen.transport.connection import Connection
-from loadgen.transport.sockets import READ, Poller, Roster, open_poller, open_stamp_keeper
+from loadgen.transport.sockets import READ, Poller, Roster, open_poller
 from loadgen.transport.stamps import (
     ANCILLARY_BYTES,
     SAMPLE_EVERY_NS,
@@ -39,7 +39,6 @@ class Watch:
         self.reads = 0
         self._buffer = memoryview(bytearray(READ_BYTES))
         self._looked_at_ns = now_ns()
-        self._keeper = open_stamp_keeper()
         loop.add_reader(self._poller.fileno(), self.drain)
 
     def guard(self) -> None:
@@ -110,5 +109,3 @@ class Watch:
         if not self._loop.is_closed():
             self._loop.remove_reader(self._poller.fileno())
         self._poller.close()
-        if self._keeper is not None:
-            self._keeper.close()
