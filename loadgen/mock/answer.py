@@ -16,14 +16,15 @@ from loadgen.mock.ask import Ask, ToolCall
 from loadgen.mock.profiles import Profile
 from loadgen.mock.vocabulary import EOS, THINK_END, TOOL_TAG, Vocabulary
 
-WORDS = (
+_WORD_LIST = (
     "the a of to and in that is was for on are with as at be by this from or one had not but "
     "what all were when we there can an your which their if do will each about how up out them "
     "then she many some so these would other into has more her two like him see time could no "
     "make than first been its who now people my made over did down only way find use may water "
     "long little very after words called just where most know get through back much before go "
     "good new write our me man too any day same right look think also around another came come"
-).split()
+)
+WORDS = _WORD_LIST.split()
 
 CONTENT, REASONING, TOOL_NAME, TOOL_ARGS, SILENT = range(5)
 
@@ -80,7 +81,7 @@ class Composer:
         body = self._body(ask, rng, limit, calls)
         named = isinstance(ask.tool_choice, dict)
         finish = "tool_calls" if calls and not named else "stop"
-        if not (ask.ignore_eos and not calls):
+        if calls or not body or not ask.ignore_eos:
             body.append(Token(SILENT, "", EOS))
         if len(body) > limit:
             body, finish = body[:limit], "length"

@@ -5,12 +5,13 @@ from typing import Any
 
 import msgspec
 
-_OPENAI_MEMBERS = frozenset(
+_MEMBER_LIST = (
     "model messages prompt stream stream_options max_tokens max_completion_tokens temperature "
     "top_p n stop seed presence_penalty frequency_penalty logit_bias logprobs top_logprobs user "
     "tools tool_choice parallel_tool_calls response_format echo best_of suffix metadata store "
-    "service_tier reasoning_effort".split()
+    "service_tier reasoning_effort"
 )
+_OPENAI_MEMBERS = frozenset(_MEMBER_LIST.split())
 
 
 class AskError(Exception):
@@ -23,7 +24,7 @@ class AskError(Exception):
 
 
 def error_body(status: int, message: str, kind: str, param: str | None = None) -> bytes:
-    """vLLM's error shape."""
+    """The error shape of vLLM."""
     error = {"message": message, "type": kind, "param": param, "code": status}
     return msgspec.json.encode({"error": error})
 
@@ -161,9 +162,14 @@ def _check_members(ask: Ask, *, is_chat: bool) -> None:
     limit = ask.limit_tok
     if limit is not None and limit < 1:
         raise bad_request(f"max_tokens must be at least 1, got {limit}.", "max_tokens")
-    if not is_chat and isinstance(ask.prompt, list) and not _is_ids(ask.prompt):
-        if len(ask.prompt) != 1 or not isinstance(ask.prompt[0], str):
-            raise bad_request("prompt must be one text or one list of token ids here.", "prompt")
+    if not is_chat and not _is_one_prompt(ask.prompt):
+        raise bad_request("prompt must be one text or one list of token ids here.", "prompt")
+
+
+def _is_one_prompt(prompt: str | list[Any] | None) -> bool:
+    if not isinstance(prompt, list):
+        return True
+    return _is_ids(prompt) or (len(prompt) == 1 and isinstance(prompt[0], str))
 
 
 def _is_ids(prompt: list[Any]) -> bool:

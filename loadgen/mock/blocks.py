@@ -48,7 +48,7 @@ class BlockPool:
         return sum(1 for block in hashes if block not in self._refs)
 
     def take(self, n: int) -> bool:
-        """Takes `n` private blocks, evicting the oldest idle copies; False (nothing taken) if full."""
+        """Takes `n` private blocks, evicting the oldest idle copies; False where full."""
         if n > self.n_free:
             return False
         self._private += n

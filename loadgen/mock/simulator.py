@@ -7,13 +7,13 @@ The law, with the profile's names:
 
 P is the number of prompt tokens computed in this step: at most `prefill.chunk_tok`, given to
 waiting prompts first come first served, tokens found in the prefix cache being free (the last
-token of a prompt is always computed). B is the number of sequences that decode in this step and
+token of a prompt is always computed). B is the number of jobs that decode in this step and
 L the sum of their contexts in tokens. A step's tokens appear at its end. A prompt whose last
 token was computed in a step yields its first output token at that step's end; a decoding
-sequence yields 1 + (leading accepted drafts) tokens a step.
+job yields 1 + (leading accepted drafts) tokens a step.
 
-At most `max_batch` sequences run. A sequence holds ceil(context / kv.block_tok) blocks; when a
-decoding sequence finds no block, the sequence admitted last is preempted: it loses its blocks,
+At most `max_batch` jobs run. A job holds ceil(context / kv.block_tok) blocks; when a
+decoding job finds no block, the job admitted last is preempted: it loses its blocks,
 goes to the head of the queue and is computed again, its own output included.
 """
 
@@ -72,7 +72,7 @@ class QueueFullError(Exception):
 
 
 class Engine:
-    """Waiting and running sequences, stepped from outside by `begin_step` and `finish_step`."""
+    """Waiting and running jobs, stepped from outside by `begin_step` and `finish_step`."""
 
     def __init__(self, profile: Profile, meters: Meters) -> None:
         self.profile = profile
@@ -81,46 +81,52 @@ class Engine:
         self.waiting: deque[Job] = deque()
         self.running: list[Job] = []
         self._decoding: list[Job] = []
+        self._n_timed = 0
 
     @property
     def is_idle(self) -> bool:
         """Whether there is nothing to step."""
         return not self.running and not self.waiting
 
-    def submit(self, sequence: Job) -> None:
-        """Queues a sequence. Raises: QueueFullError."""
+    def submit(self, job: Job) -> None:
+        """Queues a job. Raises: QueueFullError."""
         limit = self.profile.max_queue
         room = self.profile.max_batch - len(self.running)
         if limit is not None and len(self.waiting) >= limit + max(0, room):
             self.meters.n_rejected += 1
             raise QueueFullError
-        extend_hashes(sequence.hashes, sequence.prompt, self.profile.kv.block_tok)
-        self.waiting.append(sequence)
+        extend_hashes(job.hashes, job.prompt, self.profile.kv.block_tok)
+        self.waiting.append(job)
         self._gauge()
 
-    def abort(self, sequence: Job) -> None:
-        """Forgets a sequence whose client has left."""
-        if sequence in self.running:
-            self.running.remove(sequence)
-            self._release(sequence)
-        elif sequence in self.waiting:
-            self.waiting.remove(sequence)
-        if sequence in self._decoding:
-            self._decoding.remove(sequence)
+    def abort(self, job: Job) -> None:
+        """Forgets a job whose client has left."""
+        if job in self.running:
+            self.running.remove(job)
+            self._release(job)
+        elif job in self.waiting:
+            self.waiting.remove(job)
+        if job in self._decoding:
+            self._decoding.remove(job)
+        self._gauge()
+
+    def add_timed(self, n: int) -> None:
+        """Counts requests that run on a timetable of their own among the running ones."""
+        self._n_timed += n
         self._gauge()
 
     def begin_step(self, now_ns: int) -> int:
         """Decides what the next step computes; returns how long it takes, ns."""
         n_preemptions = self.meters.n_preemptions
         self._decoding = [s for s in self.running if s.is_decoding]
-        for sequence in list(self._decoding):
-            if sequence in self._decoding:
-                self._reserve(sequence)
+        for job in list(self._decoding):
+            if job in self._decoding:
+                self._reserve(job)
         budget = self.profile.prefill.chunk_tok
         prompt_tok = 0
-        for sequence in self.running:
-            if not sequence.is_decoding:
-                prompt_tok += self._plan_chunk(sequence, budget - prompt_tok)
+        for job in self.running:
+            if not job.is_decoding:
+                prompt_tok += self._plan_chunk(job, budget - prompt_tok)
         has_room = self.meters.n_preemptions == n_preemptions
         while has_room and prompt_tok < budget and self._admit(now_ns):
             prompt_tok += self._plan_chunk(self.running[-1], budget - prompt_tok)
@@ -128,20 +134,20 @@ class Engine:
         return self._step_ns(prompt_tok)
 
     def finish_step(self, now_ns: int) -> None:
-        """Applies the step: every sequence that has new tokens is told."""
-        for sequence in list(self._decoding):
-            self._emit(sequence, sequence.n_drawn, now_ns)
-            sequence.n_computed = sequence.n_context
-            self._publish(sequence)
-            self._retire_if_done(sequence)
-        for sequence in [s for s in self.running if s.n_chunk]:
-            sequence.n_computed += sequence.n_chunk
-            sequence.n_chunk = 0
-            if sequence.n_computed >= sequence.n_context:
-                self._publish(sequence)
-                self._emit(sequence, 1, now_ns)
-                sequence.n_computed = sequence.n_context
-                self._retire_if_done(sequence)
+        """Applies the step: every job that has new tokens is told."""
+        for job in list(self._decoding):
+            self.count(job, job.n_drawn, now_ns)
+            job.n_computed = job.n_context
+            self._publish(job)
+            self._retire_if_done(job)
+        for job in [s for s in self.running if s.n_chunk]:
+            job.n_computed += job.n_chunk
+            job.n_chunk = 0
+            if job.n_computed >= job.n_context:
+                self._publish(job)
+                self.count(job, 1, now_ns)
+                job.n_computed = job.n_context
+                self._retire_if_done(job)
         self._decoding = []
         self._gauge()
 
@@ -158,101 +164,103 @@ class Engine:
     def _admit(self, now_ns: int) -> bool:
         if not self.waiting or len(self.running) >= self.profile.max_batch:
             return False
-        sequence = self.waiting[0]
+        job = self.waiting[0]
         block_tok = self.profile.kv.block_tok
-        n_tokens = sequence.n_context
-        hits = sequence.hashes[: (n_tokens - 1) // block_tok]
+        n_tokens = job.n_context
+        hits = job.hashes[: (n_tokens - 1) // block_tok]
         hits = hits[: self.pool.n_hits(hits)]
         n_new = -(-(n_tokens + 1) // block_tok) - len(hits)
         if n_new + self.pool.n_newly_used(hits) > self.pool.n_free:
             return False
         self.pool.share(hits)
         self.pool.take(n_new)
-        sequence.n_shared, sequence.n_private = len(hits), n_new
-        sequence.n_computed = len(hits) * block_tok
+        job.n_shared, job.n_private = len(hits), n_new
+        job.n_computed = len(hits) * block_tok
         self.waiting.popleft()
-        self.running.append(sequence)
-        if sequence.scheduled_ns is None:
-            sequence.scheduled_ns = now_ns
-            sequence.cached_tok = sequence.n_computed
+        self.running.append(job)
+        if job.scheduled_ns is None:
+            job.scheduled_ns = now_ns
+            job.cached_tok = job.n_computed
             self.meters.prefix_queries += n_tokens
-            self.meters.prefix_hits += sequence.n_computed
+            self.meters.prefix_hits += job.n_computed
         return True
 
-    def _plan_chunk(self, sequence: Job, budget: int) -> int:
-        sequence.n_chunk = max(0, min(budget, sequence.n_context - sequence.n_computed))
-        return sequence.n_chunk
+    def _plan_chunk(self, job: Job, budget: int) -> int:
+        job.n_chunk = max(0, min(budget, job.n_context - job.n_computed))
+        return job.n_chunk
 
-    def _reserve(self, sequence: Job) -> None:
+    def _reserve(self, job: Job) -> None:
         """Draws this step's token count and takes the blocks for it, preempting where it must."""
-        sequence.n_drawn = min(self._draw(sequence), len(sequence.output) - sequence.n_out)
-        held = sequence.n_shared + sequence.n_private
-        wanted = -(-(sequence.n_context + sequence.n_drawn) // self.profile.kv.block_tok)
+        job.n_drawn = min(self._draw(job), len(job.output) - job.n_out)
+        held = job.n_shared + job.n_private
+        wanted = -(-(job.n_context + job.n_drawn) // self.profile.kv.block_tok)
         while not self.pool.take(max(0, wanted - held)):
             victim = self.running[-1]
             self._preempt(victim)
-            if victim is sequence:
+            if victim is job:
                 return
-        sequence.n_private += max(0, wanted - held)
+        job.n_private += max(0, wanted - held)
 
-    def _draw(self, sequence: Job) -> int:
+    def _draw(self, job: Job) -> int:
         """Tokens of one decode step: 1 plus the leading accepted drafts."""
         speculation = self.profile.speculation
         if not speculation.draft_tok:
             return 1
         accepted = 0
-        while accepted < speculation.draft_tok and sequence.rng.random() < speculation.accept:
+        while accepted < speculation.draft_tok and job.rng.random() < speculation.accept:
             accepted += 1
         self.meters.drafted(speculation.draft_tok, accepted)
         return 1 + accepted
 
-    def _preempt(self, sequence: Job) -> None:
-        self.running.remove(sequence)
-        if sequence in self._decoding:
-            self._decoding.remove(sequence)
-        self._release(sequence)
-        sequence.n_computed = sequence.n_chunk = 0
-        sequence.n_preempted += 1
+    def _preempt(self, job: Job) -> None:
+        self.running.remove(job)
+        if job in self._decoding:
+            self._decoding.remove(job)
+        self._release(job)
+        job.n_computed = job.n_chunk = 0
+        job.n_preempted += 1
         self.meters.n_preemptions += 1
-        self.waiting.appendleft(sequence)
+        self.waiting.appendleft(job)
 
-    def _publish(self, sequence: Job) -> None:
+    def _publish(self, job: Job) -> None:
         """Makes the computed full blocks findable."""
         block_tok = self.profile.kv.block_tok
-        n_full = sequence.n_computed // block_tok
-        if n_full <= sequence.n_shared:
+        n_full = job.n_computed // block_tok
+        if n_full <= job.n_shared:
             return
-        if n_full > len(sequence.hashes):
-            extend_hashes(sequence.hashes, sequence.tokens(), block_tok)
-        while sequence.n_shared < min(n_full, len(sequence.hashes)):
-            if not self.pool.publish(sequence.hashes[sequence.n_shared]):
+        if n_full > len(job.hashes):
+            extend_hashes(job.hashes, job.tokens(), block_tok)
+        while job.n_shared < min(n_full, len(job.hashes)):
+            if not self.pool.publish(job.hashes[job.n_shared]):
                 return
-            sequence.n_shared += 1
-            sequence.n_private -= 1
+            job.n_shared += 1
+            job.n_private -= 1
 
-    def _emit(self, sequence: Job, n: int, now_ns: int) -> None:
-        if sequence.first_ns is None:
-            sequence.first_ns = now_ns
-            self.meters.first_token(sequence.arrived_ns, now_ns)
-            cached = sequence.cached_tok or 0
-            self.meters.prompt(len(sequence.prompt), cached)
-        elif sequence.last_ns is not None:
-            self.meters.gap(now_ns - sequence.last_ns)
-        sequence.last_ns = now_ns
-        sequence.n_out += n
+    def count(self, job: Job, n: int, now_ns: int) -> None:
+        """Books `n` new tokens of a job and hands them on."""
+        if job.first_ns is None:
+            job.first_ns = now_ns
+            self.meters.first_token(job.arrived_ns, now_ns)
+            cached = job.cached_tok or 0
+            self.meters.prompt(len(job.prompt), cached)
+        elif job.last_ns is not None:
+            self.meters.gap(now_ns - job.last_ns)
+        job.last_ns = now_ns
+        job.n_out += n
         self.meters.generation_tok += n
-        sequence.on_tokens(n)
+        job.on_tokens(n)
 
-    def _retire_if_done(self, sequence: Job) -> None:
-        if sequence.n_out >= len(sequence.output) and sequence in self.running:
-            self.running.remove(sequence)
-            self._release(sequence)
+    def _retire_if_done(self, job: Job) -> None:
+        if job.n_out >= len(job.output) and job in self.running:
+            self.running.remove(job)
+            self._release(job)
 
-    def _release(self, sequence: Job) -> None:
-        self.pool.release(sequence.hashes[: sequence.n_shared], sequence.n_private)
-        sequence.n_shared = sequence.n_private = 0
+    def _release(self, job: Job) -> None:
+        self.pool.release(job.hashes[: job.n_shared], job.n_private)
+        job.n_shared = job.n_private = 0
 
     def _gauge(self) -> None:
         meters = self.meters
-        meters.n_running, meters.n_waiting = len(self.running), len(self.waiting)
+        meters.n_running = len(self.running) + self._n_timed
+        meters.n_waiting = len(self.waiting)
         meters.kv_used_frac = self.pool.n_used / self.pool.n_blocks
