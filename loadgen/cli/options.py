@@ -145,6 +145,14 @@ class EndpointOptions:
         bool,
         option("--no-stream", says="Ask for whole answers: no TTFT, no TPOT.", group=ENDPOINT),
     ] = False
+    running_usage: Annotated[
+        bool,
+        option(
+            "--running-usage",
+            says="Ask for a token count with every event, as vLLM and SGLang can.",
+            group=ENDPOINT,
+        ),
+    ] = False
     header: Annotated[
         list[str] | None,
         option(

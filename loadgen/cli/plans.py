@@ -143,6 +143,7 @@ def _target(base_url: str, base: Plan | None, options: EndpointOptions) -> Targe
         endpoint_type=options.endpoint_type,
         path=options.endpoint,
         stream=False if options.no_stream else None,
+        ask_running_usage=options.running_usage or None,
         ca_file=options.ca,
         api_key_env=options.api_key_env,
         insecure=options.insecure or None,

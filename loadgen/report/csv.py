@@ -9,15 +9,14 @@ from collections.abc import Iterable
 
 from loadgen.model.summary import Measure, PointSummary, Summary
 from loadgen.model.table import Recording
-from loadgen.report.rows import Sheet, failed, kept_frac, usd_per_mtok_out
+from loadgen.report.rows import failed
 
 Cell = str | float | int | None
 
 
 def format_csv(summary: Summary, recording: Recording) -> Iterable[str]:
     """Heading line, then one line a point; empty cells for what is absent."""
-    sheet = Sheet(summary, recording.plan)
-    rows = [_row(sheet, point) for point in summary.points]
+    rows = [_row(summary, point) for point in summary.points]
     names = list(dict.fromkeys(name for row in rows for name in row)) or ["point"]
     yield _line(names)
     for row in rows:
@@ -31,12 +30,12 @@ def _line(cells: Iterable[Cell]) -> str:
     return buffer.getvalue()
 
 
-def _row(sheet: Sheet, point: PointSummary) -> dict[str, Cell]:
+def _row(summary: Summary, point: PointSummary) -> dict[str, Cell]:
     """All cells of one point by heading."""
     counts = point.counts
     row: dict[str, Cell] = {
-        "run_id": sheet.summary.run_id,
-        "verdict": sheet.summary.verdict,
+        "run_id": summary.run_id,
+        "verdict": summary.verdict,
         "point": point.index,
         "load": point.load,
         "concurrency": point.concurrency,
@@ -47,8 +46,6 @@ def _row(sheet: Sheet, point: PointSummary) -> dict[str, Cell]:
         "unfinished": counts.outcomes.get("unfinished", 0),
         "skipped": counts.skipped,
         "warmup": counts.warmup,
-        "kept_frac": kept_frac(sheet, point),
-        "usd_per_mtok_out": usd_per_mtok_out(sheet, point),
     }
     for key, measure in point.measures.items():
         row |= _cells(key, measure)

@@ -112,17 +112,17 @@ def endings(recording: Recording) -> list[str]:
     return [text]
 
 
-def absences(summary: Summary) -> list[str]:
-    """Why figures of the table are n/a: what n a percentile needs, and every other reason once."""
+def absences(summary: Summary, of_table: bool = True) -> list[str]:
+    """Why figures are n/a: what n a percentile needs; in a table every other reason once."""
     short: dict[str, PointSummary] = {}
-    reasons: dict[str, None] = {}
+    found: dict[str, None] = {}
     for point, measure in _missing(summary):
         needed = requests_needed(measure.stat)
         if needed is not None and 0 < measure.n < needed:
             short.setdefault(measure.stat, point)
-        elif measure.reason:
-            reasons.setdefault(measure.reason, None)
-    lines = [f"n/a: {reason}" for reason in reasons]
+        elif measure.reason and of_table:
+            found.setdefault(measure.reason, None)
+    lines = [f"n/a: {reason}" for reason in found]
     return [_too_few(short), *lines] if short else lines
 
 
@@ -191,14 +191,28 @@ def doubts(summary: Summary) -> list[Doubt]:
     return sorted(found, key=lambda doubt: SEVERITIES.index(doubt.severity))
 
 
+def reasons(summary: Summary) -> list[str]:
+    """The verdict's reasons: doubts as they are drawn together, and what no finding says."""
+    grave = [doubt.text for doubt in doubts(summary) if doubt.severity != "note"]
+    said = {finding.text for finding in summary.findings}
+    return grave + [reason for reason in summary.verdict_reasons if reason not in said]
+
+
+def client_grade(summary: Summary) -> str:
+    """`client A`; `client refused` and `client not graded` for what is no grade."""
+    grade = summary.client_grade
+    return f"client {'refused' if grade == 'refuse' else grade or 'not graded'}"
+
+
 def _drawn_together(group: list[Finding], summary: Summary) -> Doubt:
     """One doubt out of findings of one code."""
     first, *others = group
     labels = {point.index: point_label(point) for point in summary.points}
     elsewhere = [labels.get(finding.point, "?") for finding in others if finding.point is not None]
     text = first.text
-    if first.point is not None and len(summary.points) > 1:
-        text = f"c={labels.get(first.point, '?')}: {text}"
+    where = f"c={labels.get(first.point, '?')}" if first.point is not None else ""
+    if where and len(summary.points) > 1 and where not in text:
+        text = f"{where}: {text}"
     if elsewhere:
         text += f" (also at c={', '.join(elsewhere)})"
     return Doubt(first.severity, text, first.hint)

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from loadgen.model.summary import Measure, PointSummary
 from loadgen.report.figures import format_figure, format_percent, format_usd
 from loadgen.report.rows import (
+    KEPT,
     OUT,
-    TOTAL,
+    USD_OUT,
+    USD_TOTAL,
     USER_P50,
     Sheet,
     figure_of,
-    kept_frac,
     measure_of,
     point_at,
     point_label,
-    usd_per_mtok,
 )
 
 NOT_MEASURED = "not measured"
@@ -93,7 +93,7 @@ def _best_aggregate(sheet: Sheet) -> Answer:
         why = "no point has a measured output rate"
         return Answer("best aggregate", NOT_MEASURED, meaning=why)
     user = figure_of(point, USER_P50)
-    kept = kept_frac(sheet, point)
+    kept = figure_of(point, KEPT)
     speed = () if user is None else (f"{format_figure(user, 2)} tok/s/user",)
     facts = (f"at {_load(point)}", *speed)
     meaning = "" if kept is None else f"{format_percent(kept)} of single-stream speed kept"
@@ -115,10 +115,10 @@ def _cost(sheet: Sheet) -> list[Answer]:
     if "gpu_usd_per_h" not in prices:
         return [Answer("cost", NOT_MEASURED, meaning="give --gpu-price USD (an hour) and --gpus N")]
     point = point_at(sheet.summary, sheet.summary.headline.best_aggregate)
-    out = usd_per_mtok(figure_of(point, OUT), sheet.plan)
+    out = figure_of(point, USD_OUT)
     if point is None or out is None:
         return [Answer("cost", NOT_MEASURED, meaning="no point has a measured output rate")]
-    total = usd_per_mtok(figure_of(point, TOTAL), sheet.plan)
+    total = figure_of(point, USD_TOTAL)
     facts = () if total is None else (f"{format_usd(total)} /1M in + out",)
     price = f"{format_usd(prices['gpu_usd_per_h'])}/GPU-h × {prices.get('gpus', 1):g}"
     terms = f"at {_load(point)}, {price}, 100 % busy"

@@ -7,7 +7,6 @@ import msgspec
 
 from loadgen.model.summary import Summary
 from loadgen.model.table import Recording
-from loadgen.report.rows import Sheet, failed, kept_frac, usd_per_mtok_out
 from loadgen.units import NS_PER_S
 
 REPORT_VERSION = 1
@@ -23,7 +22,6 @@ def format_json(summary: Summary, recording: Recording) -> Iterable[str]:
         "ended_at": _instant(recording.ended_wall_ns),
         "in_flight_at_end": recording.in_flight_at_end,
         "summary": summary,
-        "derived": _derived(Sheet(summary, recording.plan)),
         "plan": recording.plan,
         "observed": recording.observed,
         "client_health": recording.health,
@@ -37,16 +35,3 @@ def _instant(wall_ns: int) -> str | None:
     if not wall_ns:
         return None
     return datetime.fromtimestamp(wall_ns / NS_PER_S, UTC).isoformat(timespec="milliseconds")
-
-
-def _derived(sheet: Sheet) -> list[dict[str, float | None]]:
-    """What the tables show beside the measures, one object a point."""
-    return [
-        {
-            "point": point.index,
-            "failed": failed(point),
-            "kept_frac": kept_frac(sheet, point),
-            "usd_per_mtok_out": usd_per_mtok_out(sheet, point),
-        }
-        for point in sheet.summary.points
-    ]

@@ -31,7 +31,6 @@ MORE_WORDS = (
 INTS = ("point", "share", "seq", "turn_no")
 COUNTS = (
     "http_status",
-    "input_tok",
     "max_output_tok",
     "usage_input_tok",
     "usage_cached_tok",
@@ -113,10 +112,10 @@ def _words(column: Words) -> list[str | None]:
 
 
 def _instants(table: RunTable, rows: slice, starts: dict[int, int]) -> dict[str, list[Any]]:
-    """`due_s` ... `done_s`: seconds since the point's start."""
+    """`due_at_s` ... `done_at_s`: seconds since the point's start."""
     zero = [starts[point] for point in table.point[rows].tolist()]
     return {
-        f"{name}_s": [
+        f"{name}_at_s": [
             None if at_ns == ABSENT else round((at_ns - start) / NS_PER_S, 9)
             for at_ns, start in zip(
                 getattr(table, f"{name}_at_ns")[rows].tolist(), zero, strict=True

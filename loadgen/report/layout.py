@@ -47,6 +47,11 @@ def paragraph(text: str, first: str = "", then: str | None = None) -> list[str]:
     )
 
 
+def shortened(text: str, width: int) -> str:
+    """The text on one line of this width, cut at a word; an ellipsis where something is gone."""
+    return textwrap.shorten(printable(text), width, placeholder=" …")
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """Columns that belong together under one heading; cells are rows of texts."""

@@ -4,13 +4,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from loadgen.model.summary import Summary
 from loadgen.model.table import Recording
-from loadgen.report.distributions import scalar_cells, spread_cells, statistics
+from loadgen.report.distributions import absent_metrics, scalars, spreads, statistics
 from loadgen.report.doubts import (
     absences,
+    client_grade,
     doubts,
     endings,
     failures,
     leads_with_failures,
+    reasons,
     sum_of_requests,
     tally,
     whole_run,
@@ -70,9 +72,8 @@ def _verdict(summary: Summary, recording: Recording) -> list[str]:
     lines = []
     if leads_with_failures(counts, recording.plan.error_limit_frac):
         lines += [f"**FAILED: {escaped(failures(counts))}**", ""]
-    client = f"client {summary.client_grade}" if summary.client_grade else "client not graded"
-    reasons = DOT.join([client, *summary.verdict_reasons])
-    lines.append(f"**{summary.verdict.upper()}** {escaped(reasons)}  ")
+    words = DOT.join([client_grade(summary), *reasons(summary)])
+    lines.append(f"**{summary.verdict.upper()}** {escaped(words)}  ")
     if summary.timing_uncertainty:
         lines.append(f"timing: {escaped(summary.timing_uncertainty)}  ")
     lines.append(f"requests: {escaped(DOT.join(sum_of_requests(counts)))}")
@@ -98,12 +99,20 @@ def _figures(sheet: Sheet) -> Iterator[list[str]]:
         yield ["No point was measured."]
     elif len(points) > 1:
         yield _sweep(sheet)
+        yield [escaped(absence) + "  " for absence in absences(sheet.summary)]
     else:
-        headings = ("", "unit", *statistics(points[0]), "n")
-        yield table(headings, [_escape_first(row) for row in spread_cells(points[0])], words=2)
-        rows = [_escape_first(row) for row in scalar_cells(points[0])]
-        yield table(("", "value", "unit", "interval or reason"), rows) if rows else []
-    yield [escaped(absence) + "  " for absence in absences(sheet.summary)]
+        yield from _one_point(sheet.summary)
+
+
+def _one_point(summary: Summary) -> Iterator[list[str]]:
+    """Distributions and one-number metrics of a run's only point; then what is absent."""
+    point = summary.points[0]
+    many = [(f"`{row.name}`", row.unit, *row.cells, row.n) for row in spreads(point)]
+    ones = [(f"`{s.name}`", s.figure, s.unit, escaped(s.remark)) for s in scalars(point)]
+    yield table(("", "unit", *statistics(point), "n"), many, words=2) if many else []
+    yield table(("", "value", "unit", "interval"), ones) if ones else []
+    absent = absences(summary, of_table=False) + absent_metrics(point)
+    yield [escaped(words) + "  " for words in absent]
 
 
 def _sweep(sheet: Sheet) -> list[str]:
@@ -112,11 +121,6 @@ def _sweep(sheet: Sheet) -> list[str]:
     headings = [f"{block.heading} {title}".strip() for block in found for title in block.titles]
     rows = zip(*(block.cells for block in found), strict=True)
     return table(headings, [[cell for part in row for cell in part] for row in rows], words=0)
-
-
-def _escape_first(row: Sequence[str]) -> list[str]:
-    """A row whose name may hold underscores."""
-    return [f"`{row[0]}`", *(escaped(cell) for cell in row[1:])]
 
 
 def _asides(summary: Summary, recording: Recording) -> list[str]:

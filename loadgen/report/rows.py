@@ -1,7 +1,6 @@
 """The sweep table as columns of figures, shared by text, md and csv; knows its metrics by key.
 
-A figure comes from `PointSummary.measures`, over the window. What no measure holds (share kept,
-errors, price) is derived here and nowhere else.
+A figure comes from `PointSummary.measures`, over the window; what counts requests from its counts.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,8 +21,9 @@ USER_P50 = "intvty_tps.p50"
 USER_SLOW = "intvty_tps.p90"
 OUT = "out_tps"
 TOTAL = "total_tps"
-SECONDS_PER_HOUR = 3600.0
-MILLION = 1e6
+KEPT = "kept_frac"
+USD_OUT = "usd_per_1m_out"
+USD_TOTAL = "usd_per_1m_total"
 NO_FAILURE = frozenset({"ok", "cancelled", "unfinished"})
 
 
@@ -76,22 +76,6 @@ def failed(point: PointSummary) -> int:
     return sum(n for outcome, n in point.counts.outcomes.items() if outcome not in NO_FAILURE)
 
 
-def kept_frac(sheet: Sheet, point: PointSummary) -> float | None:
-    """Share of the single-stream speed that a user of this point keeps, by the medians."""
-    alone = figure_of(sheet.single_stream, USER_P50)
-    here = figure_of(point, USER_P50)
-    return here / alone if alone and here is not None else None
-
-
-def usd_per_mtok(rate_tps: float | None, plan: Plan) -> float | None:
-    """$ per million tokens when the whole system does only this; None without price or rate."""
-    price = plan.prices.get("gpu_usd_per_h")
-    if price is None or not rate_tps:
-        return None
-    usd_per_s = price * plan.prices.get("gpus", 1) / SECONDS_PER_HOUR
-    return usd_per_s / rate_tps * MILLION
-
-
 def measured(key: str, scale: float = 1.0) -> Value:
     """A column's function that reads the measure `key`, times `scale`."""
 
@@ -111,11 +95,6 @@ def sample_size(_: Sheet, point: PointSummary) -> float:
     return point.counts.outcomes.get("ok", 0)
 
 
-def usd_per_mtok_out(sheet: Sheet, point: PointSummary) -> float | None:
-    """All cost put on the output tokens."""
-    return usd_per_mtok(figure_of(point, OUT), sheet.plan)
-
-
 def _times(name: str, group: str, stats: Sequence[str], scale: float, digits: int) -> list[Column]:
     """Columns of one time metric: one a percentile."""
     unit = "ms" if scale == MS else "s"
@@ -129,21 +108,26 @@ def _times(name: str, group: str, stats: Sequence[str], scale: float, digits: in
 COLUMNS: tuple[Column, ...] = (
     Column("user_tps.p50", "tok/s per user", "p50", measured(USER_P50)),
     Column("user_tps.slow_p90", "tok/s per user", "slow p90", measured(USER_SLOW)),
-    Column("kept_frac", "tok/s per user", "kept", kept_frac, percent=True),
+    Column("kept_frac", "tok/s per user", "kept", measured(KEPT), percent=True),
     Column("out_tps", "tok/s, all", "output", measured(OUT), 3),
     Column("total_tps", "tok/s, all", "total", measured(TOTAL), 3),
     *_times("ttft_s", "TTFT ms", ("p50", "p95", "p99"), MS, 2),
     *_times("tpot_s", "TPOT ms", ("p50", "p95", "p99"), MS, 2),
     *_times("e2e_s", "E2E s", ("p50", "p95"), 1.0, 3),
+    *_times("e2e_s", "E2E ms", ("p50", "p95"), MS, 2),
     Column("n", "", "n", sample_size),
     Column("errors", "", "errors", lambda _, point: failed(point)),
 )
-PRICE = Column("usd_per_mtok_out", "$/1M", "output", usd_per_mtok_out)
+PRICE = Column(USD_OUT, "$/1M", "output", measured(USD_OUT))
 
 
-def columns_for(plan: Plan) -> tuple[Column, ...]:
-    """The columns of this run's table; a price column only where a price was given."""
-    return (*COLUMNS, PRICE) if "gpu_usd_per_h" in plan.prices else COLUMNS
+def columns_for(sheet: Sheet) -> tuple[Column, ...]:
+    """The columns of this run's table: E2E in ms or s, a price only where one was given."""
+    points = sheet.summary.points
+    slow = any((figure_of(point, "e2e_s.p50") or 1.0) >= 1.0 for point in points)
+    left_out = "E2E ms" if slow else "E2E s"
+    columns = tuple(column for column in COLUMNS if column.group != left_out)
+    return (*columns, PRICE) if "gpu_usd_per_h" in sheet.plan.prices else columns
 
 
 def point_label(point: PointSummary) -> str:
@@ -169,7 +153,7 @@ def blocks(sheet: Sheet) -> list[Block]:
     labels = tuple((point_label(point),) for point in points)
     found = [Block("", ("c",), labels)]
     groups: dict[str, list[Column]] = {}
-    for column in columns_for(sheet.plan):
+    for column in columns_for(sheet):
         groups.setdefault(column.group, []).append(column)
     for group, columns in groups.items():
         texts = _texts(sheet, columns)

@@ -4,20 +4,22 @@ from collections.abc import Iterable, Iterator
 
 from loadgen.model.summary import Summary
 from loadgen.model.table import Recording
-from loadgen.report.distributions import scalar_lines, spread_lines
+from loadgen.report.distributions import absent_metrics, scalar_lines, spread_lines
 from loadgen.report.doubts import (
     absences,
+    client_grade,
     doubts,
     endings,
     failures,
     leads_with_failures,
+    reasons,
     sum_of_requests,
     tally,
     whole_run,
 )
 from loadgen.report.heading import circumstances, subject
 from loadgen.report.headline import Answer, answers
-from loadgen.report.layout import DOT, WIDTH, flow, paragraph, printable, side_by_side
+from loadgen.report.layout import DOT, WIDTH, flow, paragraph, printable, shortened, side_by_side
 from loadgen.report.rows import Sheet, blocks
 
 LABEL = 16
@@ -68,9 +70,12 @@ def _failed(summary: Summary, recording: Recording) -> list[str]:
 
 def _verdict(summary: Summary, recording: Recording) -> list[str]:
     """The verdict word with its reasons, what the client was worth, how sure its times are."""
-    client = f"client {summary.client_grade}" if summary.client_grade else "client not graded"
-    reasons = [client, *summary.verdict_reasons]
-    lines = _labelled(summary.verdict.upper(), DOT.join(reasons))
+    word, grade, why = summary.verdict.upper(), client_grade(summary), reasons(summary)
+    if summary.verdict == "valid":
+        lines = _labelled(word, DOT.join([grade, *why]))
+    else:
+        lines = _labelled(word, grade)
+        lines += [" " * LABEL + shortened(reason, WIDTH - LABEL) for reason in why]
     if summary.timing_uncertainty:
         lines += _labelled("timing", summary.timing_uncertainty)
     lines += _labelled("requests", DOT.join(sum_of_requests(tally(summary))))
@@ -109,10 +114,24 @@ def _figures(sheet: Sheet) -> list[str]:
     if not sheet.summary.points:
         return ["  no point was measured"]
     if len(sheet.summary.points) > 1:
-        lines = side_by_side(blocks(sheet))
+        lines = [*side_by_side(blocks(sheet)), *_absent(absences(sheet.summary))]
     else:
-        lines = [*spread_lines(sheet.summary.points[0]), "", *scalar_lines(sheet.summary.points[0])]
-    for absence in absences(sheet.summary):
+        lines = _one_point(sheet.summary)
+    return lines
+
+
+def _one_point(summary: Summary) -> list[str]:
+    """The distributions and the one-number metrics of a run's only point; then what is absent."""
+    point = summary.points[0]
+    scalars = scalar_lines(point)
+    lines = [*spread_lines(point), *(["", *scalars] if scalars else [])]
+    return [*lines, *_absent(absences(summary, of_table=False) + absent_metrics(point))]
+
+
+def _absent(words: Iterable[str]) -> list[str]:
+    """Why figures are n/a."""
+    lines: list[str] = []
+    for absence in words:
         lines += paragraph(absence, first="  ", then="       ")
     return lines
 

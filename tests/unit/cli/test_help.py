@@ -1,5 +1,6 @@
 """Help is quick, complete, and the reference page is made from it."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -81,3 +82,19 @@ def test_reference_page_names_every_exit_code_there_is() -> None:
     codes = {0, 130, LoadgenError.exit_code}
     codes |= {kind.exit_code for kind in LoadgenError.__subclasses__()}
     assert {code for code, _ in EXIT_CODES} == codes
+
+
+def test_options_that_hints_name_exist() -> None:
+    group: Any = get_command(build_app())
+    commands = group.commands.values()
+    known = {name for c in commands for p in c.params for name in (*p.opts, *p.secondary_opts)}
+    known |= {"--help", "--port"}
+    rooms = ("analysis", "measure", "report", "store", "transport", "workload", "schedule")
+    package = Path(__file__).parents[3] / "loadgen"
+    named = {
+        option
+        for room in rooms
+        for file in (package / room).rglob("*.py")
+        for option in re.findall(r"--[a-z][a-z-]*[a-z]", file.read_text("utf-8"))
+    }
+    assert named <= known

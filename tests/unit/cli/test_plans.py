@@ -76,6 +76,7 @@ SAID: list[tuple[str, dict[str, Any], str, Any]] = [
     ("endpoint", {"header": ["X-Team: a=b"]}, "target.headers", {"X-Team": "a=b"}),
     ("endpoint", {"header": ["X-Team=a:b"]}, "target.headers", {"X-Team": "a:b"}),
     ("endpoint", {"api_key_env": "K"}, "target.api_key_env", "K"),
+    ("endpoint", {"running_usage": True}, "target.ask_running_usage", True),
     ("endpoint", {"insecure": True}, "target.insecure", True),
     ("endpoint", {"ca": "ca.pem"}, "target.ca_file", "ca.pem"),
     ("endpoint", {"no_proxy": True}, "target.use_proxy", False),

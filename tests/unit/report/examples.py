@@ -74,6 +74,7 @@ def replace_struct(plan: Plan, **changes: Any) -> Plan:
 def measure(name: str, stat: str, value: float | None, n: int, **more: Any) -> Measure:
     """A measure whose unit and direction come from its name."""
     unit = "tok/s" if name.endswith("_tps") else name.rpartition("_")[2]
+    unit = "USD" if name.startswith("usd_") else unit
     better = "higher" if name.endswith("_tps") else "lower"
     return Measure(name, stat, unit, better, value, n, **more)  # type: ignore[arg-type]
 
@@ -119,6 +120,7 @@ def figures(c: int, tps: float, out: float, ttft_ms: float, n: int) -> dict[str,
         "intvty_tps.p90": tps * 0.97,
         "out_tps": out,
         "total_tps": out * 5,
+        "kept_frac": tps / 142,
         "ttft_s.p50": ttft_ms / 1000,
         "ttft_s.p95": ttft_ms * 1.4 / 1000 if p95 else None,
         "ttft_s.p99": ttft_ms * 2.1 / 1000 if p99 else None,

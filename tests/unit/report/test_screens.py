@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from loadgen.analysis import METRICS
 from loadgen.model.observed import Observed
 from loadgen.model.provenance import Provenance
 from loadgen.model.summary import Counts, Finding, Headline, PointSummary, Summary
@@ -38,8 +39,22 @@ def sweep() -> tuple[Summary, Recording]:
 
 
 def priced_sweep() -> tuple[Summary, Recording]:
+    summary = sweep_summary()
+    points = tuple(priced(point, 2.31) for point in summary.points)
     prices = {"gpu_usd_per_h": 2.31, "gpus": 1.0}
-    return sweep_summary(), recording_of(plan_of(LOADS, prices=prices))
+    return summary_of([*points], headline=summary.headline, findings=summary.findings), (
+        recording_of(plan_of(LOADS, prices=prices))
+    )
+
+
+def priced(point: PointSummary, usd_per_h: float) -> PointSummary:
+    out_tps = point.measures["out_tps"].value or 1.0
+    usd = usd_per_h / 3600 / out_tps * 1e6
+    more = {
+        "usd_per_1m_out": measure("usd_per_1m_out", "value", usd, 40),
+        "usd_per_1m_total": measure("usd_per_1m_total", "value", usd / 5, 40),
+    }
+    return replace_point(point, measures=point.measures | more)
 
 
 def one_point() -> tuple[Summary, Recording]:
@@ -139,7 +154,7 @@ def test_screen_ends_with_the_folder_and_the_command_that_prints_it(example: str
 
 def test_table_too_wide_for_the_screen_continues_below() -> None:
     points = [
-        point_of(i, c, figures(c, 3.25, 123456.0, 88000.0, 740), 74000)
+        priced(point_of(i, c, figures(c, 3.25, 123456.0, 88000.0, 740), 74000), 9.0)
         for i, c in enumerate((1024, 2048))
     ]
     prices = {"gpu_usd_per_h": 2.31, "gpus": 72.0}
@@ -179,6 +194,39 @@ def test_reasons_of_absent_figures_are_told_once() -> None:
         points.append(replace_point(point_of(i, 2**i, {}, 400), measures={"tpot_s.p50": absent}))
     shown = "".join(OUTPUTS["text"](summary_of(points), recording_of(plan_of(LOADS[:3]))))
     assert shown.count("n/a: answers were not streamed") == 1
+
+
+def test_verdict_gives_each_reason_one_line_and_findings_give_the_whole() -> None:
+    long = "word " * 40
+    findings = (Finding("a", "doubt", long, point=0), Finding("a", "doubt", "else", point=1))
+    points = [point_of(0, 1, {}, 5), point_of(1, 2, {}, 5)]
+    reasons = (long, "else", "said by no finding")
+    summary = summary_of(points, findings=findings, verdict="suspect", verdict_reasons=reasons)
+    lines = "".join(OUTPUTS["text"](summary, recording_of(plan_of(LOADS[:2])))).splitlines()
+    start = next(i for i, line in enumerate(lines) if "SUSPECT" in line)
+    assert lines[start + 1].endswith("…")
+    assert lines[start + 2].strip() == "said by no finding"
+    assert "else" not in "".join(lines[start : start + 4])
+
+
+def test_one_point_shows_no_row_without_a_figure_and_says_why() -> None:
+    absent = {"tls_s.p50": measure("tls_s", "p50", None, 0, reason="no TLS was spoken")}
+    absent |= {"connect_s.p50": measure("connect_s", "p50", None, 0, reason="no TLS was spoken")}
+    point = replace_point(point_of(0, 4, {"e2e_s.p50": 0.5}, 9), measures={})
+    here = {"e2e_s.p50": measure("e2e_s", "p50", 0.5, 9)}
+    summary = summary_of([replace_point(point, measures=here | absent)])
+    shown = "".join(OUTPUTS["text"](summary, recording_of(plan_of(LOADS[:1]))))
+    assert "n/a: tls_s, connect_s: no TLS was spoken" in shown
+    assert shown.count("tls_s") == 1
+    assert re.search(r"^  e2e ms +500 +9$", shown, re.MULTILINE)
+
+
+def test_long_intervals_keep_their_first_words_on_the_screen() -> None:
+    words = "95 %, 15 batch means, " + "within this run, " * 8
+    out = measure("out_tps", "value", 100.0, 40, low=90.0, high=110.0, interval=words)
+    point = replace_point(point_of(0, 4, {}, 9), measures={"out_tps": out})
+    lines = list(OUTPUTS["text"](summary_of([point]), recording_of(plan_of(LOADS[:1]))))
+    assert "  out_tps  100 tok/s  90.0 .. 110.0 (95 %, 15 batch means)\n" in lines
 
 
 def test_findings_are_ordered_by_gravity_and_drawn_together_by_code() -> None:
@@ -224,7 +272,7 @@ def test_csv_leaves_absent_figures_empty_and_names_units() -> None:
     rows = list(csv_reader.DictReader(io.StringIO(rendered("priced_sweep", "csv"))))
     assert rows[0]["ttft_s.p99"] == ""
     assert float(rows[-1]["ttft_s.p99"]) == pytest.approx(0.4452)
-    assert float(rows[-1]["usd_per_mtok_out"]) == pytest.approx(2.31 / 3600 / 3156 * 1e6)
+    assert float(rows[-1]["usd_per_1m_out"]) == pytest.approx(2.31 / 3600 / 3156 * 1e6)
     assert rows[0]["issued"] == "32"
     assert rows[-1]["whole.out_tps"] == "2890.0"
 
@@ -243,8 +291,13 @@ def test_jsonl_has_every_request_with_its_metrics_counts_and_outcome() -> None:
     assert (good["reasoning_tok"], good["content_tok"], good["usage_cached_tok"]) == (1, 2, 0)
     assert cut["flags"] == ["usage_missing", "comments"]
     assert (cut["content_events"], cut["content_tok"], cut["tool_tok"]) == (1, None, 1)
-    assert (refused["due_s"], refused["sent_s"]) == (1.0, None)
+    assert (refused["due_at_s"], refused["sent_at_s"]) == (1.0, None)
     assert refused["finish_reason"] is None
+
+
+def test_jsonl_names_nothing_twice() -> None:
+    shown = set(jsonl_of(recording_of(plan_of(LOADS[:1])))[0])
+    assert not shown & {metric.name for metric in METRICS}
 
 
 def test_jsonl_brings_kept_texts_and_leaves_them_out_otherwise() -> None:
