@@ -277,13 +277,13 @@ class Connection:
         if self.state is not State.IDLE:
             return False
         try:
-            peeked = self.sock.recv(16384, socket.MSG_PEEK)
+            peeked = self.sock.recv(1, socket.MSG_PEEK)
         except BlockingIOError:
             return True
         except OSError:
             peeked = b""
         if peeked and self._tls is not None:
-            self._take_idle(self.sock.recv(len(peeked)), 0, 0)
+            self._take_idle(self.sock.recv(65536), 0, 0)
         else:
             self.close()
         return self.state is State.IDLE

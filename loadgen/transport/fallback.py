@@ -62,6 +62,7 @@ class HttpxRoute:
         """Fills the flight's reply. Raises: ConnectError; CancelledError when it was failed."""
         talk = _Talk(self._template.body(body))
         flight.connecting_since_ns = now_ns()
+        flight.took = ConnectionInfo(proxy=self._proxy)
         task = asyncio.get_running_loop().create_task(self._talk(flight, talk))
         flight.cancel = task.cancel
         try:

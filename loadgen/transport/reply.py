@@ -56,6 +56,7 @@ class Reply:
         """The answer to HEAD: ends with its headers whatever length they name."""
         self.sent_at_ns: int | None = None
         self.sent_bytes = 0
+        """Handed to the kernel so far, head and, where there is TLS, its wrapping included."""
         self.written_at_ns: int | None = None
         """When the kernel had taken all of the request; None while it has not."""
         self.kernel_stamped = True

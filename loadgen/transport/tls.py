@@ -117,4 +117,5 @@ def describe_tls_error(error: Exception, server_name: str) -> str:
     if isinstance(error, ssl.SSLError):
         reason = (error.reason or str(error)).replace("_", " ").lower()
         return f"handshake with `{server_name}` broke off: {reason}"
-    return f"handshake with `{server_name}` broke off: {error}"
+    what = error.strerror if isinstance(error, OSError) else None
+    return f"handshake with `{server_name}` broke off: {what or error}"

@@ -115,6 +115,7 @@ async def test_proxy_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatc
         exchange = await send(sender)
     assert exchange.failure is Outcome.REFUSED
     assert exchange.detail.startswith("tcp:")
+    assert exchange.connection.proxy == "http://127.0.0.1:9"
     assert SECRET not in exchange.detail
 
 

@@ -6,6 +6,9 @@ import pytest
 
 from loadgen.errors import InputError
 from loadgen.model.exchange import Exchange, Outcome, StampKind
+from loadgen.transport.connection import Connection
+from loadgen.transport.origin import ConnectError, Origin
+from loadgen.transport.pool import Pool
 from tests.real_servers import Certificates
 from tests.scripted_server import STREAM_HEAD, ScriptedServer, Step, chunk, close, stream
 from tests.wire import MEMBERS, body_of, ints, open_sender, part_stamps, send
@@ -184,3 +187,32 @@ async def _refused(context: ssl.SSLContext, host: str = "127.0.0.1", ca_file: st
     assert exchange.failure is Outcome.REFUSED
     assert not server.requests
     return exchange
+
+
+async def test_server_of_http2_only_is_refused_with_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def refuse(_pool: Pool, _origin: Origin) -> Connection:
+        raise ConnectError("tls", "`h` offers no HTTP/1.1", other_protocol=True)
+
+    monkeypatch.setattr(Pool, "dial", refuse)
+    monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
+    async with open_sender("https://127.0.0.1:1") as sender:
+        exchange = await send(sender)
+    assert exchange.failure is Outcome.REFUSED
+    assert "offers no HTTP/1.1" in exchange.detail
+    assert "httpx[http2]" in exchange.detail
+
+
+async def test_connection_closed_within_the_handshake_is_refused_as_tls() -> None:
+    async def hang_up(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(65536)
+        writer.close()
+        await writer.wait_closed()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with open_sender(f"https://127.0.0.1:{port}") as sender:
+            exchange = await send(sender)
+    assert exchange.failure is Outcome.REFUSED
+    assert exchange.detail.startswith("tls: handshake with `127.0.0.1` broke off: connection")
