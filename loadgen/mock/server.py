@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import gc
 import resource
+import select
 import signal
 import socket
 import sys
@@ -19,6 +20,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from loadgen.mock.app import make_app
 from loadgen.mock.faults import Fault, FaultError, parse_fault
+from loadgen.mock.metronome import serve_metronome
 from loadgen.mock.profiles import ProfileError, load_profile, profile_names
 from loadgen.mock.state import Mock, Settings
 
@@ -62,9 +64,7 @@ def main(argv: list[str] | None = None) -> int:
     raise_file_limit()
     try:
         if args.kind == "metronome":
-            from loadgen.mock.metronome import serve_metronome
-
-            return serve_metronome(args)
+            return _serve_metronome(args)
         return _serve_simulator(args)
     except (ProfileError, FaultError) as exc:
         sys.stderr.write(f"error: {exc}\n")
@@ -154,6 +154,18 @@ class Listening(NamedTuple):
     sock: socket.socket
     server: _Server
     mocks: list[Mock]
+
+
+def _serve_metronome(args: argparse.Namespace) -> int:
+    if not hasattr(select, "epoll"):
+        sys.stderr.write("error: the metronome needs epoll and timerfd: Linux only\n")
+        return 2
+    sock = listening_socket(args.host, args.port)
+    announce(sock, tls=bool(args.tls))
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    return serve_metronome(sock, args)
 
 
 def _serve_simulator(args: argparse.Namespace) -> int:
