@@ -6,7 +6,7 @@ llhttp is fed at once with each read; nothing of the body is looked at here.
 from array import array
 from collections.abc import Callable
 
-from httptools import HttpParserError, HttpResponseParser
+from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 Piece = bytes | memoryview
 """Bytes on their way in or out."""
@@ -78,7 +78,7 @@ class Reply:
         """True when the answer has ended with this read."""
         try:
             self._feed(data)
-        except HttpParserError as error:
+        except (HttpParserError, HttpParserUpgrade) as error:
             self._note_parser_error(error)
         self.marks.append(len(self.parts))
         self.read_at_ns.append(at_ns)
@@ -146,13 +146,16 @@ class Reply:
             return "within the headers"
         return f"after {sum(map(len, self.parts))} body bytes"
 
-    def _note_parser_error(self, error: HttpParserError) -> None:
-        if self.complete:
+    def _note_parser_error(self, error: HttpParserError | HttpParserUpgrade) -> None:
+        is_switch = isinstance(error, HttpParserUpgrade)
+        if self.complete and not is_switch:
             self.surplus = True
             return
         self.is_bad_http = True
+        self.complete = False
         self.ended = True
-        self.detail = f"not a valid HTTP/1.1 answer: {error}"
+        why = "it switches to another protocol" if is_switch else str(error)
+        self.detail = f"not a valid HTTP/1.1 answer: {why}"
 
     # llhttp's callbacks
 

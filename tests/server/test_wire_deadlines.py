@@ -162,3 +162,20 @@ def full_backlog() -> Iterator[str]:
             sock.setblocking(False)
             sock.connect_ex(listening.getsockname())
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+
+
+async def test_requests_that_were_cut_short_leave_no_descriptor_behind() -> None:
+    async with (
+        ScriptedServer([STREAM_HEAD, chunk(b"data: a\n\n"), wait_for_hang_up]) as server,
+        open_sender(server.url) as sender,
+    ):
+        sends = [asyncio.create_task(send(sender, seq)) for seq in range(40)]
+        await eventually(lambda: len(server.requests) == 40)
+        for task in sends[:20]:
+            task.cancel()
+        sender.stop(Outcome.UNFINISHED)
+        await asyncio.gather(*sends, return_exceptions=True)
+        await eventually(lambda: server.hang_ups == 40)
+        watch = sender._pool.watch
+        assert watch is not None
+        assert watch.roster.watched == {}

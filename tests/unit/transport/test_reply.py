@@ -121,3 +121,12 @@ def test_answer_to_head_ends_with_its_headers() -> None:
     reply = Reply(headers_only=True)
     assert reply.take(LENGTH[:-11], 0, 0)
     assert reply.complete
+
+
+def test_switch_to_another_protocol_ends_the_reply_with_words() -> None:
+    switch = b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n\0\0"
+    reply = fed(switch)
+    assert reply.ended
+    assert not reply.complete
+    assert not reply.is_reusable
+    assert "another protocol" in reply.detail
