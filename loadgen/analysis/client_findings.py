@@ -53,18 +53,19 @@ def concurrency_not_reached(facts: PointFacts) -> Doubt | None:
     if asked is None or thinks(facts.plan.load) or not len(facts.requests):
         return None
     most, mean = in_flight_max(facts.frame), facts.value("in_flight")
-    if most < asked:
+    workload = facts.recording.plan.workload
+    rests = workload.turns != "1" and workload.think not in {"0", ""}
+    if most < asked and not rests:
         text = f"at most {most} requests were in flight where {asked} were asked for"
         hint = "more --requests than the concurrency, no --max-rate, enough file descriptors"
         return Doubt("doubt", text, hint)
     if facts.window is None or mean is None or mean >= REACHED_FRAC * asked:
         return None
-    workload = facts.recording.plan.workload
-    rests = workload.turns != "1" and workload.think not in {"0", ""}
     held = rests or any(h.rate_waits for h in facts.health)
     text = f"{mean:.1f} requests in flight on average where {asked} were asked for"
     severe = mean < MISSED_FRAC * asked and not held
-    return Doubt("doubt" if severe else "note", text, "slots stood empty between requests")
+    hint = "sessions rest between turns" if rests else "slots stood empty between requests"
+    return Doubt("doubt" if severe else "note", text, hint)
 
 
 def rate_not_reached(facts: PointFacts) -> Doubt | None:

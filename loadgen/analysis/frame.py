@@ -70,9 +70,9 @@ class Frame:
 
     @cached_property
     def ended(self) -> Flags:
-        """Requests that left the system inside the span."""
-        sent = self.requests.table.sent_at_ns != ABSENT
-        return np.asarray(self.contains(self.requests.end_at_ns) & sent)
+        """Requests that ended inside the span; one that was never sent has no end."""
+        dropped = self.requests.outcome_in((Outcome.DROPPED,))
+        return np.asarray(self.contains(self.requests.end_at_ns) & ~dropped)
 
     @cached_property
     def batch_edges_ns(self) -> Floats:

@@ -86,8 +86,10 @@ def _pool(frame: Frame, metric: Metric) -> Samples:
     """Values of the events of the requests that count."""
     pool = cast(EventFunction, metric.function)(frame.requests)
     counts = (frame.chosen & _over(frame.requests, metric))[pool.row]
-    weights = None if pool.weights is None else pool.weights[counts]
-    return Samples(pool.values[counts], weights, independent=False)
+    values = pool.values[counts]
+    order = np.argsort(values, kind="stable")  # once, so that each quantile finds it in order
+    weights = None if pool.weights is None else pool.weights[counts][order]
+    return Samples(values[order], weights, independent=False)
 
 
 def _over(requests: Requests, metric: Metric) -> Flags:

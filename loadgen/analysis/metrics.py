@@ -119,7 +119,7 @@ def stall_s(requests: Requests) -> Floats:
 
 def fail_s(requests: Requests) -> Floats:
     """Due to the end of a request that failed."""
-    return np.where(requests.failed, requests.since_due_s(requests.end_at_ns), np.nan)
+    return np.where(requests.failed, requests.since_due_s(requests.table.done_at_ns), np.nan)
 
 
 def send_lag_s(requests: Requests) -> Floats:

@@ -103,7 +103,7 @@ def test_one_cold_wave_is_told_apart_from_the_rest() -> None:
 
 
 def test_a_client_that_reads_late_is_named_as_the_bottleneck() -> None:
-    late = good(4, 20, multi_reads=6, seen_lag=8.0)
+    late = good(4, 20, multi_reads=6, seen_lag=12.0)
 
     summary = run(late)
 
@@ -112,6 +112,13 @@ def test_a_client_that_reads_late_is_named_as_the_bottleneck() -> None:
     measure = summary.points[0].measures["ttft_s.p50"]
     assert measure.value is None
     assert measure.reason.startswith("client_bound")
+
+
+def test_events_that_the_server_sent_together_cost_the_client_no_grade() -> None:
+    summary = run(good(4, 20, multi_reads=1, seen_lag=2.0))
+
+    assert summary.client_grade == "A"
+    assert "stamps ±0.1 ms at p99 (kernel), 5.0% of the reads" in summary.timing_uncertainty
 
 
 def test_a_late_loop_costs_kernel_stamps_little_and_user_stamps_much() -> None:
@@ -154,6 +161,13 @@ def test_slots_that_stand_empty_between_requests_are_seen() -> None:
 
     assert codes(run(calls))["concurrency_not_reached"] == "doubt"
     assert "concurrency_not_reached" not in codes(run(calls, "closed:4,think=100ms"))
+
+
+def test_sessions_that_rest_between_turns_hold_their_slots_without_a_doubt() -> None:
+    calls = [stream(340 * i + 300 * j, 50, 10, 20) for i in range(20) for j in range(4)]
+    rests = WorkloadPlan(turns="4", think="2s")
+
+    assert codes(run(calls, workload=rests)).get("concurrency_not_reached", "note") == "note"
 
 
 def test_a_ceiling_of_our_own_that_bit_is_told() -> None:

@@ -38,6 +38,15 @@ def test_tokens_of_failed_answers_are_in_no_throughput() -> None:
     assert point([bad, good], "closed:2").whole["out_tps"].value == pytest.approx(10, rel=1e-6)
 
 
+def test_a_request_that_was_never_sent_has_no_time_to_failure_and_no_rate() -> None:
+    calls = [*closed_loop(1, 4), call(100, [], outcome="dropped", status=None, unsent=True)]
+
+    figures = point(calls).whole
+
+    assert figures["fail_s.mean"].value is None
+    assert figures["rps"].n == 4
+
+
 def test_undefined_ratios_are_none_and_the_report_is_made() -> None:
     calls = closed_loop(1, 8)
     calls[2] = call(calls[2].due, [], outcome="refused", status=None, done=calls[2].due)
@@ -50,11 +59,14 @@ def test_undefined_ratios_are_none_and_the_report_is_made() -> None:
 
 
 def test_a_run_of_refusals_gives_reasons_instead_of_zero_divisions() -> None:
-    calls = [call(i, [], outcome="refused", status=None, done=i) for i in range(10)]
+    calls = [
+        call(i, [], outcome="refused", status=None, done=i + 1, unsent=True) for i in range(10)
+    ]
 
     summary = summarise(recording(calls, "closed:1"))
 
     assert summary.verdict == "invalid"
+    assert summary.points[0].whole["error_frac"].value == 1.0
     for measure in summary.points[0].measures.values():
         assert measure.value is not None or measure.reason
 
