@@ -34,9 +34,6 @@ def guarded(action: Callable[[], Any]) -> int:
     except (KeyboardInterrupt, typer.Abort):
         show_error("interrupted")
         return INTERRUPTED
-    except BrokenPipeError:
-        _forget_stdout()
-        return 0
     except Exception as error:  # noqa: BLE001  the last line of defence
         _show_internal(error)
         return INTERNAL
@@ -74,8 +71,3 @@ def _show_internal(error: Exception) -> None:
     ) as file:
         file.write(trace)
     show_error(message, f"this is a fault of loadgen; its traceback is in {file.name}")
-
-
-def _forget_stdout() -> None:
-    """Nobody reads on: what is left goes nowhere, and the interpreter's last flush succeeds."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

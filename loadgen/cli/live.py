@@ -60,8 +60,6 @@ def show(folder: Path, output: str, strict: bool) -> int:
     for step in steps:
         try:
             step()
-        except BrokenPipeError:
-            raise
         except Exception as error:  # noqa: BLE001  one output must not lose the others
             broken = True
             show_error(

@@ -18,14 +18,23 @@ def write_pieces(pieces: Iterable[str], out: str | None = None) -> None:
     """
     clean = _without_secrets(pieces)
     if out is None or out == "-":
-        for piece in clean:
-            sys.stdout.write(piece)
+        _print(clean)
         return
     try:
         with Path(out).open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
             file.writelines(clean)
     except OSError as error:
         raise InputError(f"cannot write `{out}`: {error.strerror}") from error
+
+
+def _print(pieces: Iterable[str]) -> None:
+    """Writes to stdout; when nobody reads on (`| head`), the rest goes nowhere."""
+    try:
+        for piece in pieces:
+            sys.stdout.write(piece)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _without_secrets(pieces: Iterable[str]) -> Iterable[str]:

@@ -15,28 +15,47 @@ if TYPE_CHECKING:
 PLAIN_EVERY_NS = 10 * NS_PER_S
 REWRITE_EVERY_NS = NS_PER_S // 5
 MS_PER_S = 1000
+DOT = " · "
+LEAST_NEEDED = ("client ok", "in flight", "ttft", "eta")
 
 
-def format_status(status: "Status") -> str:
-    """`point 3/6 c=4 · window 22/60 s · 4 in flight · 527 tok/s · ... · ETA 3:50`."""
+def format_status(status: "Status", width: int | None = None) -> str:
+    """`point 3/6 c=4 · window 22/60 s · 4 in flight · 527 tok/s · ... · ETA 3:50`.
+
+    What a narrow terminal has no room for is left out, the least needed first.
+    """
+    facts = _facts(status)
+    line = DOT.join(facts.values())
+    for name in LEAST_NEEDED:
+        if width is None or len(line) <= width:
+            break
+        facts.pop(name, None)
+        line = DOT.join(facts.values())
+    return line if width is None else line[:width]
+
+
+def _facts(status: "Status") -> dict[str, str]:
+    """What the line says, by name, in its order."""
     shape, _, value = status.load.partition(":")
     load = f"c={value}" if shape == "closed" else status.load
     planned = "" if status.planned_s is None else f"/{status.planned_s:.0f}"
-    facts = [
-        f"point {status.point_no}/{status.points} {load}",
-        f"{status.phase} {status.elapsed_s:.0f}{planned} s",
-        f"{status.in_flight} in flight",
-    ]
+    facts = {
+        "point": f"point {status.point_no}/{status.points} {load}",
+        "phase": f"{status.phase} {status.elapsed_s:.0f}{planned} s",
+        "in flight": f"{status.in_flight} in flight",
+    }
     if status.out_tps is not None:
-        facts.append(f"{status.out_tps:,.0f} tok/s")
+        facts["rate"] = f"{status.out_tps:,.0f} tok/s"
     if status.ttft_p50_s is not None:
-        facts.append(f"TTFT p50 {status.ttft_p50_s * MS_PER_S:,.0f} ms")
-    facts.append(f"{status.failed} error{'' if status.failed == 1 else 's'}")
-    facts.append("client ok" if status.client_ok else "client late")
+        facts["ttft"] = f"TTFT p50 {status.ttft_p50_s * MS_PER_S:,.0f} ms"
+    facts["errors"] = f"{status.failed} error{'' if status.failed == 1 else 's'}"
+    facts["client ok" if status.client_ok else "late"] = (
+        "client ok" if status.client_ok else "client late"
+    )
     if status.eta_s is not None:
         minutes, seconds = divmod(round(status.eta_s), 60)
-        facts.append(f"ETA {minutes}:{seconds:02d}")
-    return " · ".join(facts)
+        facts["eta"] = f"ETA {minutes}:{seconds:02d}"
+    return facts
 
 
 class Progress:
@@ -81,14 +100,14 @@ class Progress:
         if self._quiet or (fresh and status.point_no == self._point):
             return
         self._shown_at_ns, self._point = now_ns, status.point_no
-        self._show(format_status(status))
+        self._show(status)
 
-    def _show(self, line: str) -> None:
+    def _show(self, status: "Status") -> None:
         """Writes one line, over the last one where the stream is a terminal."""
         if not self._rewrites:
-            self._stream.write(line + "\n")
+            self._stream.write(format_status(status) + "\n")
         else:
-            line = line[: shutil.get_terminal_size().columns - 1]
+            line = format_status(status, shutil.get_terminal_size().columns - 1)
             self._stream.write("\r" + line.ljust(self._width))
             self._width = len(line)
         self._stream.flush()

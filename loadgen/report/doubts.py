@@ -177,6 +177,7 @@ def whole_run(summary: Summary) -> list[str]:
 class Doubt:
     """Findings of one code drawn together: the first one's words, and where else it holds."""
 
+    code: str
     severity: str
     text: str
     hint: str
@@ -215,4 +216,4 @@ def _drawn_together(group: list[Finding], summary: Summary) -> Doubt:
         text = f"{where}: {text}"
     if elsewhere:
         text += f" (also at c={', '.join(elsewhere)})"
-    return Doubt(first.severity, text, first.hint)
+    return Doubt(first.code, first.severity, text, first.hint)

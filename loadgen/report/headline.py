@@ -35,7 +35,7 @@ def answers(sheet: Sheet) -> list[Answer]:
 
     A run of one point has no knee, and a single stream only where its point is one.
     """
-    alone = len(sheet.summary.points) == 1
+    alone = not sheet.is_sweep
     return [
         *([] if alone and sheet.single_stream is None else [_single_stream(sheet)]),
         _best_aggregate(sheet),

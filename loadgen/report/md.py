@@ -97,7 +97,7 @@ def _figures(sheet: Sheet) -> Iterator[list[str]]:
     points = sheet.summary.points
     if not points:
         yield ["No point was measured."]
-    elif len(points) > 1:
+    elif sheet.is_sweep:
         yield _sweep(sheet)
         yield [escaped(absence) + "  " for absence in absences(sheet.summary)]
     else:

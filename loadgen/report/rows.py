@@ -35,6 +35,11 @@ class Sheet:
     plan: Plan
 
     @property
+    def is_sweep(self) -> bool:
+        """Whether loads stand beside each other, also where the run ended after the first."""
+        return max(len(self.plan.points), len(self.summary.points)) > 1
+
+    @property
     def single_stream(self) -> PointSummary | None:
         """The point that stands for one user on an idle server."""
         return point_at(self.summary, self.summary.headline.single_stream)
@@ -109,8 +114,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("user_tps.p50", "tok/s per user", "p50", measured(USER_P50)),
     Column("user_tps.slow_p90", "tok/s per user", "slow p90", measured(USER_SLOW)),
     Column("kept_frac", "tok/s per user", "kept", measured(KEPT), percent=True),
-    Column("out_tps", "tok/s, all", "output", measured(OUT), 3),
-    Column("total_tps", "tok/s, all", "total", measured(TOTAL), 3),
+    Column("out_tps", "tok/s, all", "output", measured(OUT)),
+    Column("total_tps", "tok/s, all", "total", measured(TOTAL)),
     *_times("ttft_s", "TTFT ms", ("p50", "p95", "p99"), MS, 2),
     *_times("tpot_s", "TPOT ms", ("p50", "p95", "p99"), MS, 2),
     *_times("e2e_s", "E2E s", ("p50", "p95"), 1.0, 3),

@@ -25,6 +25,8 @@ from loadgen.report.rows import Sheet, blocks
 LABEL = 16
 """Columns that the word before a line takes, indent included."""
 ANSWER = 18
+FOOTNOTED = "too_few"
+"""The finding that the table's own footnote tells in fewer words."""
 
 
 def format_text(summary: Summary, recording: Recording) -> Iterable[str]:
@@ -113,7 +115,7 @@ def _figures(sheet: Sheet) -> list[str]:
     """The table of a sweep; the distributions of a single point."""
     if not sheet.summary.points:
         return ["  no point was measured"]
-    if len(sheet.summary.points) > 1:
+    if sheet.is_sweep:
         lines = [*side_by_side(blocks(sheet)), *_absent(absences(sheet.summary))]
     else:
         lines = _one_point(sheet.summary)
@@ -153,7 +155,10 @@ def _asides(summary: Summary, recording: Recording) -> list[str]:
 def _findings(summary: Summary) -> list[str]:
     """Every doubt, its severity first, with what to do about it."""
     lines = []
+    footnoted = bool(absences(summary, of_table=False))
     for doubt in doubts(summary):
+        if footnoted and doubt.code == FOOTNOTED:
+            continue
         lines += _labelled(doubt.severity, doubt.text)
         if doubt.hint:
             lines += _labelled("", f"hint: {doubt.hint}")
@@ -161,9 +166,11 @@ def _findings(summary: Summary) -> list[str]:
 
 
 def _folder(recording: Recording) -> list[str]:
-    """The folder within the command that prints it again: the last line of every screen."""
+    """The folder, and the command that prints it again: the end of every screen, to be copied."""
     path = printable(recording.path)
-    return [f"  loadgen report {_quoted(path)} --format json"]
+    again = f"loadgen report {_quoted(path)} --format json"
+    line = f"  {path}/    {again}"
+    return [line] if len(line) <= WIDTH else [f"  {path}/", f"  {again}"]
 
 
 def _quoted(path: str) -> str:

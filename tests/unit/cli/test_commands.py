@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 import sys
 from collections.abc import Iterator
@@ -28,7 +29,7 @@ def test_sweep_prints_the_screen_and_keeps_the_reports(fake_run: FakeRun, capsys
     assert run_line([*SWEEP, "--out", "here"]) == 0
     captured = capsys.readouterr()
     assert "single stream   142 tok/s" in captured.out
-    assert captured.out.splitlines()[-1].startswith("  loadgen report ")
+    assert "  loadgen report " in captured.out.splitlines()[-1]
     assert "point 3/6" in captured.err
     assert fake_run.out == Path("here")
     assert fake_run.written == ["here/run"]
@@ -415,6 +416,17 @@ def test_probe_gives_strict_json(capsys: Capture, monkeypatch: pytest.MonkeyPatc
     assert run_line(["probe", "http://host", "--format", "json"]) == 0
     seen = json.loads(capsys.readouterr().out)
     assert (seen["engine"], seen["max_model_len"]) == ("vLLM", None)
+
+
+def test_reader_that_goes_away_ends_the_output_and_not_the_run(
+    fake_run: FakeRun, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end, "w", encoding="utf-8") as stream:
+        monkeypatch.setattr(sys, "stdout", stream)
+        assert run_line([*SWEEP, "-q", "--format", "json"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_main_exits_with_the_code(capsys: Capture) -> None:

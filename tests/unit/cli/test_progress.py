@@ -45,6 +45,14 @@ def test_line_leaves_out_what_is_not_known_yet() -> None:
     )
 
 
+def test_narrow_line_leaves_out_whole_facts_the_least_needed_first() -> None:
+    line = format_status(status_at(), 85)
+    assert (
+        line == "point 3/6 c=4 · window 22/60 s · 527 tok/s · TTFT p50 69 ms · 0 errors · ETA 3:50"
+    )
+    assert "client late" in format_status(status_at(client_ok=False), 85)
+
+
 def test_elsewhere_than_on_a_terminal_a_plain_line_comes_every_ten_seconds() -> None:
     stream, clock = io.StringIO(), Clock()
     with Progress(stream, now_ns=clock) as progress:

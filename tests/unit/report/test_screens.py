@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -73,6 +74,10 @@ def summary_of(points: list[PointSummary], **changes: object) -> Summary:
         "state": "complete",
     }
     return Summary(points=tuple(points), **(fields | changes))  # type: ignore[arg-type]
+
+
+def replace_summary(summary: Summary, **changes: object) -> Summary:
+    return msgspec.structs.replace(summary, **changes)
 
 
 def all_failed() -> tuple[Summary, Recording]:
@@ -149,7 +154,7 @@ def test_screen_fits_a_hundred_columns(example: str) -> None:
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_screen_ends_with_the_folder_and_the_command_that_prints_it(example: str) -> None:
     last = rendered(example, "text").splitlines()[-1]
-    assert last == f"  loadgen report {FOLDER} --format json"
+    assert last.endswith(f"  loadgen report {FOLDER} --format json")
 
 
 def test_table_too_wide_for_the_screen_continues_below() -> None:
@@ -187,6 +192,16 @@ def test_percentiles_that_n_cannot_carry_say_what_they_need() -> None:
     assert "a p95 needs 59, a p99 needs 299 requests (at c=1 about 9 min in all)" in screen
 
 
+def test_finding_that_the_footnote_tells_is_not_told_again() -> None:
+    few = Finding("too_few", "note", "withheld: p95 at c=1")
+    summary, recording = sweep()
+    few_too = replace_summary(summary, findings=(*summary.findings, few))
+    assert "withheld" not in "".join(OUTPUTS["text"](few_too, recording))
+    assert "withheld" in "".join(OUTPUTS["json"](few_too, recording))
+    enough = summary_of([point_of(0, 1, {}, 900)], findings=(few,))
+    assert "withheld" in "".join(OUTPUTS["text"](enough, recording))
+
+
 def test_reasons_of_absent_figures_are_told_once() -> None:
     points = []
     for i in range(3):
@@ -219,6 +234,14 @@ def test_one_point_shows_no_row_without_a_figure_and_says_why() -> None:
     assert "n/a: tls_s, connect_s: no TLS was spoken" in shown
     assert shown.count("tls_s") == 1
     assert re.search(r"^  e2e ms +500 +9$", shown, re.MULTILINE)
+
+
+@pytest.mark.parametrize("output", ["text", "md"])
+def test_sweep_that_ended_after_its_first_point_still_shows_the_table(output: str) -> None:
+    summary = summary_of([point_of(0, 1, figures(1, 142.0, 138.0, 61.0, 32), 32)])
+    shown = "".join(OUTPUTS[output](summary, recording_of(plan_of(LOADS), state="interrupted")))
+    assert "slow p90" in shown
+    assert "1 of 6 points" in shown
 
 
 def test_long_intervals_keep_their_first_words_on_the_screen() -> None:
