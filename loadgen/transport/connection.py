@@ -1,6 +1,7 @@
 """One connection: connecting, TLS, sending in slices, and handing what comes to the reply.
 
-It never waits: the watch calls it when its socket is ready, and it resolves a future.
+It waits only while it is set up. Later the watch calls it when its socket is ready, and the end
+of an answer resolves a future.
 """
 
 import asyncio
