@@ -98,7 +98,11 @@ def test_repeated_prompts_report_cached_tokens(client: OpenAI) -> None:
 
 
 def test_counters_move_by_what_was_served(mock: MockProcess, client: OpenAI) -> None:
-    names = ("prompt_tokens_total", "generation_tokens_total", "request_success_total")
+    names: tuple[str, ...] = (
+        "prompt_tokens_total",
+        "generation_tokens_total",
+        "request_success_total",
+    )
     names += ("time_to_first_token_seconds_count", "inter_token_latency_seconds_count")
     before = [metric(mock, f"vllm:{name}") for name in names]
     usages = []
