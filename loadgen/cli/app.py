@@ -19,7 +19,7 @@ class Entry(NamedTuple):
     settings: Mapping[str, Any] = MappingProxyType({})
 
 
-PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
+PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 COMMANDS: dict[str, Entry] = {
     "demo": Entry(demo.demo, demo.EXAMPLES),

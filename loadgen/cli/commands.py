@@ -19,7 +19,12 @@ class Command(TyperCommand):
     """A command whose help groups its options and ends with examples, as they were written."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Takes other tools' option names, and refuses a key before anything is read."""
+        """Takes other tools' option names, and refuses a key before anything is read.
+
+        A command that hands its arguments on (`mock`) leaves them as they are.
+        """
+        if ctx.ignore_unknown_options:
+            return super().parse_args(ctx, args)
         name = key_option(args)
         if name is not None:
             raise UsageError(

@@ -16,6 +16,9 @@ def mock(ctx: typer.Context) -> int:
 
     `loadgen mock simulator --help` and `loadgen mock metronome --help` list what they take.
     """
+    if ctx.args in (["--help"], ["-h"]):
+        print(ctx.get_help())
+        return 0
     from loadgen.mock import main
 
-    return main(ctx.args) or 0
+    return main(ctx.args)

@@ -378,6 +378,28 @@ def test_demo_sweeps_the_built_in_server_within_seconds(
     assert planned_ns <= 25_000_000_000
 
 
+def test_mock_hands_its_arguments_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[str] = []
+
+    def serve(argv: list[str]) -> int:
+        given.extend(argv)
+        return 2
+
+    monkeypatch.setattr("loadgen.mock.main", serve)
+    line = ["simulator", "--port", "8000", "--api-key", "its own", "--base-url", "x", "--help"]
+    assert run_line(["mock", *line]) == 2
+    assert given == line
+
+
+def test_selftest_prints_what_it_measured(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
+    def examine(streams: int, rate_eps: float, duration_ns: int, output: str) -> Iterator[str]:
+        yield f"{streams} {rate_eps} {duration_ns} {output}\n"
+
+    monkeypatch.setattr("loadgen.measure.selftest.selftest", examine)
+    assert run_line(["selftest", "--streams", "8", "--duration", "2s"]) == 0
+    assert capsys.readouterr().out == "8 100.0 2000000000 text\n"
+
+
 def test_mock_targets_start_the_named_profile(
     fake_run: FakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
