@@ -3,13 +3,15 @@
 import numpy as np
 
 from loadgen.analysis.facts import Doubt, PointFacts
+from loadgen.analysis.fidelity import in_ms
 from loadgen.analysis.littles_law import TOLERANCE, in_flight_max, mismatch
 from loadgen.analysis.window import thinks
-from loadgen.units import MS_PER_S, NS_PER_S
+from loadgen.units import NS_PER_S
 
 REACHED_FRAC = 0.98
 MISSED_FRAC = 0.95
 RATE_WAIT_FRAC = 0.01
+UNENDED = ("running_or_killed", "failed")
 
 
 def client_bound(facts: PointFacts) -> Doubt | None:
@@ -18,7 +20,7 @@ def client_bound(facts: PointFacts) -> Doubt | None:
     if found.grade not in {"C", "refuse"}:
         return None
     lags = [
-        f"{name} {value * MS_PER_S:.2g} ms"
+        f"{name} {in_ms(value)}"
         for name, value in (
             ("stamp error", found.stamp_error_s),
             ("loop lag", found.loop_lag_s),
@@ -43,7 +45,7 @@ def late_sends(facts: PointFacts) -> Doubt | None:
     lag, e2e = facts.fidelity.send_lag_s, facts.value("e2e_s.mean")
     if lag is None or e2e is None or lag <= max(0.005, 0.05 * e2e):
         return None
-    text = f"requests left {lag * MS_PER_S:.3g} ms late (p99) at {facts.named()}"
+    text = f"requests left {in_ms(lag)} late (p99) at {facts.named()}"
     return Doubt("note", text, "compare ttft_s (from due) with ttft_send_s (from send)")
 
 
@@ -110,7 +112,7 @@ def lost_requests(facts: PointFacts) -> Doubt | None:
     """The workers issued more (or fewer) requests than left a record."""
     issued = sum(h.issued for h in facts.health)
     rows = len(facts.requests)
-    if not facts.health or issued == rows or facts.recording.state == "running_or_killed":
+    if not facts.health or issued == rows or facts.recording.state in UNENDED:
         return None
     text = f"{issued} requests were issued at {facts.named()}, {rows} left a record"
     return Doubt("fatal", text, "look for a full disk or a killed process")
@@ -123,8 +125,8 @@ def first_wave_cold(facts: PointFacts) -> Doubt | None:
         return None
     where = "inside the figures" if facts.first_wave_counts else "kept out of the figures"
     text = (
-        f"first wave ({wave.n}) had a TTFT of {wave.first_s * MS_PER_S:.3g} ms, the rest "
-        f"{wave.rest_s * MS_PER_S:.3g} ms (medians): {wave.times:.1f} times; {where}"
+        f"first wave ({wave.n}) had a TTFT of {in_ms(wave.first_s)}, the rest "
+        f"{in_ms(wave.rest_s)} (medians): {wave.times:.1f} times; {where}"
     )
     hint = "a cold engine, or prefills that queued at the start; warm up with --warmup"
     return Doubt("doubt" if facts.first_wave_counts else "note", text, hint)

@@ -76,13 +76,19 @@ def describe_timing(found: Sequence[Fidelity]) -> str:
     known = [f for f in found if f.stamp_error_s is not None]
     if not known:
         return ""
-    error_ms = max(f.stamp_error_s or 0.0 for f in known) * MS_PER_S
+    error = in_ms(max(f.stamp_error_s or 0.0 for f in known))
     source = "kernel" if all(f.kernel for f in known) else "user"
     share = max(f.multi_read_frac for f in known)
     return (
-        f"stamps ±{error_ms:.2g} ms at p99 ({source}), "
+        f"stamps ±{error} at p99 ({source}), "
         f"{share:.1%} of the reads with text brought several events"
     )
+
+
+def in_ms(seconds: float) -> str:
+    """`0.03 ms`, `8.2 ms`, `152 ms`."""
+    ms = seconds * MS_PER_S
+    return f"{ms:.2f} ms" if ms < 1 else f"{ms:.1f} ms" if ms < 10 else f"{ms:.0f} ms"
 
 
 def _multi_read_frac(frame: Frame, rows: Flags) -> float:

@@ -34,7 +34,8 @@ class Frame:
     """A span [start, end) of one point, and `chosen`: the requests whose latencies count in it.
 
     `steady` says that the span is a plateau, so that its batches may carry an interval;
-    `withheld` says why latencies must not be shown (empty: they may).
+    `withheld` says why latencies must not be shown, `tails_withheld` why the tails of pooled gaps
+    must not (empty: they may).
     """
 
     requests: Requests
@@ -45,6 +46,7 @@ class Frame:
     steady: bool
     known: Known = Known()
     withheld: str = ""
+    tails_withheld: str = ""
 
     @property
     def slots(self) -> int | None:

@@ -19,6 +19,7 @@ from loadgen.model.table import Flags, Floats
 from loadgen.units import NS_PER_S
 
 NO_VALUE = "no request has this figure"
+TAILS = frozenset({"p95", "p99", "p99.9", "max"})
 
 
 def measures_of(frame: Frame, metrics: Sequence[Metric]) -> dict[str, Measure]:
@@ -49,7 +50,11 @@ def _estimates(frame: Frame, metric: Metric) -> Iterator[tuple[str, Estimate]]:
         yield "value", cast(PointFunction, metric.function)(frame)
         return
     samples = request_samples(frame, metric) if metric.per == "request" else _pool(frame, metric)
+    pooled_times = metric.per != "request" and metric.needs_stream
     for stat in metric.stats:
+        if pooled_times and frame.tails_withheld and stat in TAILS:
+            yield stat, Estimate(None, len(samples.values), reason=frame.tails_withheld)
+            continue
         yield stat, _statistic(samples, stat, slow_tail=metric.better == "higher")
 
 

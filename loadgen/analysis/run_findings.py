@@ -174,10 +174,11 @@ def interrupted(run: RunFacts) -> Doubt | None:
 
 def killed(run: RunFacts) -> Doubt | None:
     """The run ended without saying goodbye."""
-    if run.recording.state != "running_or_killed":
+    words = {"running_or_killed": "was killed (or goes on)", "failed": "lost one of its processes"}
+    if run.recording.state not in words:
         return None
-    n = run.recording.in_flight_at_end
-    return Doubt("doubt", f"the run was killed (or goes on): {n} requests in flight left no record")
+    told, n = words[run.recording.state], run.recording.in_flight_at_end
+    return Doubt("doubt", f"the run {told}: {n} requests in flight left no record")
 
 
 def segments_cut(run: RunFacts) -> Doubt | None:

@@ -55,8 +55,10 @@ def _point(
     frame, window = window_frame(requests, plan.load, known)
     trust = fidelity(frame, health)
     withheld = _withheld(frame, trust.grade, trust.basis)
-    frame = replace(frame, withheld=withheld)
-    whole = replace(whole_frame(requests, plan.load, known), withheld=withheld)
+    tails = f"client_bound: grade C by {trust.basis}" if trust.grade == "C" else ""
+    frame = replace(frame, withheld=withheld, tails_withheld=tails)
+    whole = whole_frame(requests, plan.load, known)
+    whole = replace(whole, withheld=withheld, tails_withheld=tails)
     measures = measures_of(frame, metrics)
     counts = counts_of(requests, health)
     facts = PointFacts(recording, plan, frame, window, measures, counts, health, trust)

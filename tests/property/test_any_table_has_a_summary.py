@@ -5,7 +5,7 @@ import math
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from loadgen.analysis import request_metrics, summarise
@@ -56,6 +56,7 @@ def calls(draw: st.DrawFn) -> Call:
 LOADS = st.sampled_from(["closed:1", "closed:3", "closed:2,think=1s", "poisson:rate=4/s"])
 
 
+@settings(deadline=None)
 @given(st.lists(calls(), max_size=12), LOADS, LOADS)
 def test_any_table_has_a_summary(rows: list[Call], first: str, second: str) -> None:
     summary = summarise(recording(rows, [first, second]))
@@ -68,6 +69,7 @@ def test_any_table_has_a_summary(rows: list[Call], first: str, second: str) -> N
             assert measure.value is None or math.isfinite(measure.value)
 
 
+@settings(deadline=None)
 @given(st.lists(calls(), min_size=1, max_size=12))
 def test_tokens_of_events_add_up_to_the_requests_output(rows: list[Call]) -> None:
     requests = Requests(table(rows))
@@ -80,6 +82,7 @@ def test_tokens_of_events_add_up_to_the_requests_output(rows: list[Call]) -> Non
             assert tok.sum() == pytest.approx(wanted)
 
 
+@settings(deadline=None)
 @given(st.lists(calls(), min_size=1, max_size=12))
 def test_time_in_flight_adds_up_in_two_ways(rows: list[Call]) -> None:
     requests = Requests(table(rows))
@@ -87,6 +90,7 @@ def test_time_in_flight_adds_up_in_two_ways(rows: list[Call]) -> None:
     assert mismatch(whole_frame(requests, "closed:2", Known())) < 1e-6
 
 
+@settings(deadline=None)
 @given(st.lists(calls(), min_size=1, max_size=12))
 def test_a_time_of_one_request_is_never_negative(rows: list[Call]) -> None:
     for name, column in request_metrics(table(rows)).items():

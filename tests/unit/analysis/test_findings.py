@@ -118,7 +118,7 @@ def test_events_that_the_server_sent_together_cost_the_client_no_grade() -> None
     summary = run(good(4, 20, multi_reads=1, seen_lag=2.0))
 
     assert summary.client_grade == "A"
-    assert "stamps ±0.1 ms at p99 (kernel), 5.0% of the reads" in summary.timing_uncertainty
+    assert "stamps ±0.10 ms at p99 (kernel), 5.0% of the reads" in summary.timing_uncertainty
 
 
 def test_a_late_loop_costs_kernel_stamps_little_and_user_stamps_much() -> None:
@@ -142,7 +142,10 @@ def test_requests_that_leave_late_lower_the_grade_but_keep_their_figures() -> No
 
     assert summary.client_grade == "C"
     assert codes(summary)["client_bound"] == "doubt"
-    assert summary.points[0].measures["ttft_send_s.p50"].value is not None
+    figures = summary.points[0].measures
+    assert figures["ttft_send_s.p50"].value is not None
+    assert figures["itl_s.p50"].value is not None
+    assert figures["itl_s.p99"].reason == "client_bound: grade C by sends; no canary"
 
 
 def test_a_hidden_limit_of_connections_shows_as_concurrency_not_reached() -> None:
