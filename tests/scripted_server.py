@@ -192,14 +192,15 @@ class ScriptedServer:
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
             try:
-                await _play(talk, steps)
+                await play(talk, steps)
             finally:
                 self._at_once -= 1
             if talk.is_over:
                 return
 
 
-async def _play(talk: Talk, steps: Sequence[Step]) -> None:
+async def play(talk: Talk, steps: Sequence[Step]) -> None:
+    """Plays the steps of one answer."""
     for step in steps:
         if isinstance(step, bytes):
             await talk.write(step)

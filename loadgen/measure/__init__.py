@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from loadgen.errors import LoadgenError
 from loadgen.measure.conductor import Conductor
 from loadgen.measure.status import Status
 from loadgen.model.observed import Observed
@@ -33,6 +34,9 @@ def measure(
     folder = create_run_folder(out, name_hint(plan))
     try:
         asyncio.run(Conductor(plan, folder, secrets, observed, watch).conduct())
+    except LoadgenError as error:
+        error.hint = error.hint or f"what was measured is kept: `loadgen report {folder}`"
+        raise
     finally:
         finish(folder)
     return folder

@@ -51,6 +51,7 @@ class Conductor:
         self._watcher = Watcher(plan, self._progress)
         self._pairs: list[Pair] = []
         self._interrupts = 0
+        self._is_broken = False
 
     async def conduct(self) -> None:
         """Returns when all points have ended or the user stopped the run; all is on disk then.
@@ -66,6 +67,7 @@ class Conductor:
             )
             await self._run_points()
         except LoadgenError:
+            self._is_broken = True
             for pair in self._pairs:
                 pair.kill()
             raise
@@ -135,7 +137,8 @@ class Conductor:
         write_run_file(self._folder, run_file)
 
     def _write_end(self) -> None:
-        state = "interrupted" if self._interrupts else "complete"
+        ended = "interrupted" if self._interrupts else "complete"
+        state = "failed" if self._is_broken else ended
         anchors = (*update_run_file(self._folder).anchors, _anchor())
         update_run_file(self._folder, state=state, anchors=anchors, ended_wall_ns=clock.wall_ns())
 

@@ -13,14 +13,19 @@ LEAVE_LIMIT_S = 5.0
 
 @contextmanager
 def running_mock(profile: str = "small", *more: str, kind: str = "simulator") -> Iterator[str]:
-    """Yields the base URL of a mock server that runs until the block ends.
+    """Yields the base URL of a mock server that runs until the block or this process ends.
 
     `more` are further options of `loadgen mock`. Raises `LoadgenError` when it does not start.
     """
     options = ["--profile", profile] if kind == "simulator" else []
-    command = [sys.executable, "-m", "loadgen.mock", kind, *options, "--port", "0", *more]
+    fixed = ["--port", "0", "--until-stdin-ends"]
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        [sys.executable, "-m", "loadgen.mock", kind, *options, *fixed, *more],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
     )
     try:
         yield _address(process)

@@ -3,6 +3,7 @@
 import asyncio
 import socket
 from collections import deque
+from collections.abc import Callable
 
 from loadgen.measure.frames import pack
 from loadgen.model.exchange import Exchange
@@ -16,7 +17,11 @@ class Outbox:
     `bytes_waiting` shows how far the scribe is behind; `broken` that it is gone.
     """
 
-    def __init__(self, exchange_socket: socket.socket) -> None:
+    def __init__(
+        self, exchange_socket: socket.socket, on_broken: Callable[[], None] = lambda: None
+    ) -> None:
+        """`on_broken` is called once, when the scribe is found gone."""
+        self._on_broken = on_broken
         self._socket = exchange_socket
         self._socket.setblocking(False)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SOCKET_BUFFER_BYTES)
@@ -56,6 +61,7 @@ class Outbox:
             except ConnectionError:
                 self.broken = True
                 self._frames.clear()
+                self._on_broken()
                 break
             self.bytes_waiting -= sent
             if sent == len(self._frames[0]):

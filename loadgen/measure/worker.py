@@ -9,6 +9,7 @@ import gc
 import os
 import signal
 import socket
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -49,7 +50,7 @@ class Worker:
         self._share = orders.share
         self._sender = Sender(plan.target, plan.deadlines, orders.secrets)
         self._sessions = open_workload(plan)
-        self._outbox = Outbox(socket.socket(fileno=orders.exchange_fd))
+        self._outbox = Outbox(socket.socket(fileno=orders.exchange_fd), self._lose_scribe)
         self._row = Progress.open(Path(orders.folder)).worker(orders.share.index)
         self._point: PointRun | None = None
         self._halted = ""
@@ -91,6 +92,10 @@ class Worker:
         if command.at_once:
             self._sender.stop(Outcome.CANCELLED)
 
+    def _lose_scribe(self) -> None:
+        """What goes on can't be kept any more, so it ends at once."""
+        self._halt(Halt("scribe_gone", at_once=True))
+
     async def _prepare(self, command: Prepare) -> None:
         point = next(point for point in self._plan.points if point.index == command.point)
         self._point = PointRun(
@@ -118,7 +123,9 @@ class Worker:
 
 
 def _report(report: Report) -> None:
-    os.write(REPORT_FD, pack(report))
+    """Tells the parent; one that is gone hears nothing, and the end of its pipe says the rest."""
+    with suppress(BrokenPipeError):
+        os.write(REPORT_FD, pack(report))
 
 
 async def _serve(orders: Orders) -> None:

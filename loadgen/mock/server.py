@@ -2,8 +2,11 @@
 
 import argparse
 import gc
+import os
 import select
+import signal
 import sys
+import threading
 from pathlib import Path
 
 from loadgen.mock.faults import FaultError
@@ -38,6 +41,8 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--truth", type=Path, metavar="FILE", help="JSONL of what was sent when")
     parser.add_argument("--fault", action="append", default=[], metavar="SPEC")
     parser.add_argument("--api-key", metavar="KEY", help="/v1 answers 401 without it")
+    leave = parser.add_argument("--until-stdin-ends", action="store_true")
+    leave.help = "end with the program that holds the other end of stdin, however that ends"
     tls = parser.add_argument("--tls", nargs=2, type=Path, metavar=("CERT", "KEY"))
     tls.help = "PEM files; serve HTTPS"
     return parser.parse_args(argv)
@@ -47,6 +52,8 @@ def main(argv: list[str] | None = None) -> int:
     """Serves until SIGTERM or SIGINT; 0, or 2 with one line on stderr for a wrong option."""
     args = parse_args(argv)
     raise_file_limit()
+    if args.until_stdin_ends:
+        threading.Thread(target=_leave_with_stdin, daemon=True).start()
     try:
         if args.kind == "metronome":
             return _serve_metronome(args)
@@ -60,6 +67,13 @@ def main(argv: list[str] | None = None) -> int:
         reason = exc.strerror or exc
         sys.stderr.write(f"error: cannot serve on `{args.host}:{args.port}`: {reason}\n")
         return 2
+
+
+def _leave_with_stdin() -> None:
+    """Ends the server as SIGTERM does once nobody holds the other end of stdin any more."""
+    while os.read(sys.stdin.fileno(), 4096):
+        pass
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _serve_metronome(args: argparse.Namespace) -> int:

@@ -101,7 +101,7 @@ class Recording:
     health: tuple[ClientHealth, ...] = ()
     anchors: tuple[Anchor, ...] = ()
     state: str = "complete"
-    """complete | interrupted | running_or_killed."""
+    """complete | interrupted | failed (a process of the run died) | running_or_killed."""
     in_flight_at_end: int = 0
     """Requests that had been sent and left no record because the run was killed."""
     started_wall_ns: int = 0

@@ -104,6 +104,7 @@ def endings(recording: Recording) -> list[str]:
         return []
     lines = {
         "interrupted": "interrupted: what was measured until then is shown",
+        "failed": "broken off: a process of the run died; what was written until then is shown",
         "running_or_killed": "still running or killed: what was written until then is shown",
     }
     text = lines.get(recording.state, recording.state)

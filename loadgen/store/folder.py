@@ -33,7 +33,7 @@ JOURNAL_FOLDER = "journal"
 
 NAME_LENGTH_MAX = 80
 
-RunState = Literal["running", "complete", "interrupted"]
+RunState = Literal["running", "complete", "interrupted", "failed"]
 
 
 class RunFile(Struct, frozen=True, kw_only=True):
