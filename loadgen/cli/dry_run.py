@@ -11,10 +11,10 @@ SECONDS_PER_MINUTE = 60.0
 SECONDS_PER_HOUR = 3600.0
 
 
-def dry_run_lines(plan: Plan) -> Iterator[str]:
+def dry_run_lines(plan: Plan, target: str) -> Iterator[str]:
     """Lines of a screen, each with its newline. Nothing is sent, not even a probe."""
     workload = plan.workload
-    yield f"would send to {plan.target.base_url} · {plan.target.model or 'its first model'}\n"
+    yield f"would send to {target} · {plan.target.model or 'its first model'}\n"
     yield f"{workload.name}: isl {workload.isl} · osl {workload.osl} · seed {plan.seed}\n\n"
     for point in plan.points:
         yield f"  {point.load:<24}{_extent(point)}\n"

@@ -10,6 +10,7 @@ SHORTEST_KEY = 8
 """Of a variable that nobody named: shorter values would blot out ordinary words."""
 NAMING_OPTION = "--api-key-env"
 HEADER_OPTIONS = ("--header", "-H")
+HEADER_NAME = "LOADGEN_HEADER"
 
 
 def known_secrets(environment: Mapping[str, str], arguments: Sequence[str]) -> tuple[str, ...]:
@@ -23,7 +24,8 @@ def known_secrets(environment: Mapping[str, str], arguments: Sequence[str]) -> t
         for name, value in environment.items()
         if name in named or (name.endswith(KEY_ENDING) and len(value) >= SHORTEST_KEY)
     }
-    for number, header in enumerate(_values_of(arguments, HEADER_OPTIONS)):
+    typed = [*_values_of(arguments, HEADER_OPTIONS), *environment.get(HEADER_NAME, "").split()]
+    for number, header in enumerate(typed):
         name, value = split_header(header)
         if is_secret_header(name):
             headers[f"{number}"] = value

@@ -65,7 +65,8 @@ def carry_out(
     if shared.results.dry_run:
         from loadgen.cli.dry_run import dry_run_lines
 
-        write_pieces(dry_run_lines(plan))
+        shown = named if is_mock(named) else plan.target.base_url
+        write_pieces(dry_run_lines(plan, shown))
         return 0
     with reachable(named or plan.target.base_url) as url:
         from loadgen.cli.live import conduct

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from loadgen.errors import UsageError
+
 MOCK = "mock:"
 DEFAULT_PROFILE = "small"
 
@@ -14,11 +16,32 @@ def is_mock(target: str) -> bool:
 
 @contextmanager
 def reachable(target: str) -> Iterator[str]:
-    """The base URL of the target; a mock runs as long as the block lasts."""
+    """The base URL of the target; a mock runs as long as the block lasts.
+
+    Raises:
+        UsageError: a profile that isn't there or can't be read.
+
+    """
     if not is_mock(target):
         yield target
         return
     from loadgen.measure.mockserver import running_mock
 
-    with running_mock(target.removeprefix(MOCK) or DEFAULT_PROFILE) as url:
+    with running_mock(known_profile(target.removeprefix(MOCK) or DEFAULT_PROFILE)) as url:
         yield url
+
+
+def known_profile(name: str) -> str:
+    """The name of a profile of the built-in server, or the path of one.
+
+    Raises:
+        UsageError: it isn't there or can't be read.
+
+    """
+    from loadgen.mock.profiles import ProfileError, load_profile
+
+    try:
+        load_profile(name)
+    except ProfileError as error:
+        raise UsageError(f"`{MOCK}{name}`: {error}") from error
+    return name

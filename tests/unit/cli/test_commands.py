@@ -183,6 +183,7 @@ def test_dry_run_of_timed_points_tells_minutes_and_dollars(
         ["probe", "http://host", "--format", "csv"],
         ["report"],
         ["report", "folder", "--format", "html"],
+        ["sweep", "mock:no-such-profile"],
         ["nonsense"],
     ],
 )
