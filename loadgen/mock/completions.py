@@ -261,9 +261,11 @@ class Completions:
         entry.completion_tokens = job.n_out
         entry.reasoning_tokens = answer.n_reasoning
         entry.preemptions = job.n_preempted
-        if job.n_out < len(job.output) or job.first_ns is None or job.last_ns is None:
+        is_whole = job.n_out >= len(job.output)
+        if is_whole or answer.finish_reason == "abort":
+            entry.finish_reason = answer.finish_reason
+        if not is_whole or job.first_ns is None or job.last_ns is None:
             return
-        entry.finish_reason = answer.finish_reason
         reason = "length" if answer.finish_reason == "length" else "stop"
         meters = self._mock.meters
         meters.finished[reason] += 1

@@ -155,7 +155,11 @@ class Metronome:
         lines = bytes(inbox[:end]).split(b"\r\n")
         pairs = (line.partition(b":") for line in lines[1:])
         headers = {name.strip().lower(): value.strip() for name, _, value in pairs}
-        size = int(headers.get(b"content-length", b"0"))
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit() or b"transfer-encoding" in headers:
+            self._refuse(connection, b"411 Length Required")
+            return False
+        size = int(length)
         if len(inbox) < end + 4 + size:
             return False
         body = bytes(inbox[end + 4 : end + 4 + size])
@@ -172,7 +176,11 @@ class Metronome:
     def _begin(
         self, connection: Connection, path: bytes, headers: dict[bytes, bytes], body: bytes
     ) -> None:
-        timetable = read_timetable(path, headers, body, DEFAULTS)
+        try:
+            timetable = read_timetable(path, headers, body, DEFAULTS)
+        except ValueError:
+            self._refuse(connection, b"400 Bad Request")
+            return
         request_id = headers.get(b"x-request-id") or b"metronome-%d" % len(self._log)
         served = Served(connection, timetable, request_id)
         served.body_bytes = len(body)
@@ -300,6 +308,11 @@ class Metronome:
         elif path not in (b"/health", b"/version"):
             status, body = b"404 Not Found", b'{"detail":"Not Found"}'
         self._write(connection, _PLAIN_HEAD % (status, kind, b"", len(body)) + body)
+
+    def _refuse(self, connection: Connection, status: bytes) -> None:
+        body = b'{"error":{"message":"%b","type":"BadRequestError"}}' % status
+        self._write(connection, _PLAIN_HEAD % (status, b"application/json", b"", len(body)) + body)
+        self._drop(connection)
 
     def stats(self) -> dict[str, Any]:
         """Events sent by the timetable and how late they were, since the last reset."""

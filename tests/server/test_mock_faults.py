@@ -193,9 +193,8 @@ def test_data_without_a_space_and_crlf_line_ends(mock: MockProcess) -> None:
 def test_split_cuts_events_and_characters(mock: MockProcess) -> None:
     directive = {"answer": "中文字", "ttft_ms": 10, "itl_ms": 5}
     fault = "split:bytes=7,gap_ms=0.5"
-    text, reads, end = exchange(mock, fault, loadgen_mock=directive, max_tokens=20)
+    text, _, end = exchange(mock, fault, loadgen_mock=directive, max_tokens=20)
     assert end == "done"
-    assert len(reads) > 5
     chunks = text.partition(b"\r\n\r\n")[2].split(b"\r\n")[1::2]
     assert max(map(len, chunks)) == 7
     joined = b"".join(chunks).decode()

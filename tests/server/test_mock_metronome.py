@@ -82,6 +82,14 @@ def test_connections_are_kept(metronome: MockProcess) -> None:
     assert [request.place for request in requests] == [1, 2, 3]
 
 
+def test_what_it_cannot_read_is_refused_and_it_serves_on(metronome: MockProcess) -> None:
+    url = f"{metronome.url}/v1/chat/completions"
+    assert httpx.post(url, json={}, headers={"x-ttft-ms": "soon"}).status_code == 400
+    assert httpx.post(url, content=iter([b"{}"])).status_code == 411
+    assert httpx.get(f"{metronome.url}/nowhere").status_code == 404
+    assert httpx.get(f"{metronome.url}/health").status_code == 200
+
+
 def test_the_openai_client_reads_it(metronome: MockProcess) -> None:
     with OpenAI(base_url=f"{metronome.url}/v1", api_key="none", max_retries=0) as client:
         assert client.models.list().data[0].id == "metronome"
