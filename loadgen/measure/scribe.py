@@ -120,10 +120,17 @@ def _first_token_at_ns(record: Record) -> int | None:
     return None
 
 
+def _step_back() -> None:
+    """Never takes a core from the worker, not even where both were started with priority."""
+    if hasattr(os, "SCHED_BATCH"):
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    os.nice(NICENESS)
+
+
 def main() -> None:
     """The scribe process: orders on stdin, exchanges on the inherited socket."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.nice(NICENESS)
+    _step_back()
     orders = read_orders(ORDERS_FD)
     if orders is not None:
         Scribe(orders).serve()

@@ -127,9 +127,7 @@ def test_every_token_of_the_simulator_is_seen_when_its_log_says_it_was_written(
     tmp_path: Path,
 ) -> None:
     server_cores, client_cores = two_halves()
-    with undisturbed(server_cores):
-        mock = start_mock("--profile", "small")
-    with mock:
+    with start_mock("--profile", "small") as mock:
         words = (
             f"run {mock.url} -m mock-small --load closed:16 --requests 48 --warmup 0 --isl 64"
             f" --osl 64 --ignore-eos --no-preflight --out {tmp_path} --quiet"
