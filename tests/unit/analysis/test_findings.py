@@ -361,3 +361,40 @@ def test_timing_uncertainty_names_source_share_and_bound() -> None:
     assert run(good()).timing_uncertainty == (
         "stamps ±0.03 ms at p99 (kernel), 0.0% of the reads with text brought several events"
     )
+
+
+def test_requests_that_were_due_and_never_sent_are_a_doubt_and_skipped_turns_a_note() -> None:
+    calls = good()
+    unsent = call(calls[-1].due, [], outcome="dropped", status=None, unsent=True)
+    skipped = healthy(issued=80, skipped=3)
+
+    assert codes(run([*calls, unsent]))["dropped"] == "doubt"
+    summary = run(calls, health=[skipped])
+    assert codes(summary)["dropped"] == "note"
+    assert summary.points[0].counts.skipped == 3
+    assert summary.points[0].counts.issued == 80
+
+
+def test_late_sends_are_told_with_the_series_that_shows_them() -> None:
+    calls = [
+        call(c.due, [(at + 20, kind) for at, kind, *_ in c.events], sent=c.due + 20, usage=20)
+        for c in good()
+    ]
+
+    assert text_of(run(calls), "late_sends") == "requests left 20 ms late (p99) at c=4"
+
+
+def test_segments_that_a_kill_cut_are_told() -> None:
+    summary = run(good(), state="running_or_killed", truncated_segments=("a.arrow", "b.arrow"))
+
+    assert text_of(summary, "segments_cut").startswith("2 segment files ended in mid-batch")
+
+
+def test_a_request_that_ended_before_it_was_sent_shows_that_our_books_are_wrong() -> None:
+    calls = good()
+    calls[40] = call(calls[40].due, calls[40].events, done=calls[40].due - 100, usage=20)
+
+    summary = run(calls)
+
+    assert codes(summary)["accounting"] == "fatal"
+    assert summary.verdict == "invalid"
