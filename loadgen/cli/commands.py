@@ -8,7 +8,7 @@ from typing import Any, get_type_hints
 import typer
 from typer.core import TyperCommand
 
-from loadgen.cli.options import key_option, without_aliases
+from loadgen.cli.aliases import key_option, without_aliases
 from loadgen.errors import UsageError
 
 HELP_WIDTH = 100

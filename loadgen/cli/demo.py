@@ -2,14 +2,9 @@
 
 from typing import Annotated
 
-from loadgen.cli.options import (
-    RESULTS,
-    LoadOptions,
-    PromptOptions,
-    ResultOptions,
-    SharedOptions,
-    option,
-)
+from loadgen.cli.option import RESULTS, option
+from loadgen.cli.options import LoadOptions, ResultOptions, SharedOptions
+from loadgen.cli.request_options import PromptOptions
 
 EXAMPLES = """
 loadgen demo

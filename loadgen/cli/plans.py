@@ -1,27 +1,18 @@
 """Options to a plan: the defaults, what `--config` says over them, what was typed over both."""
 
 import math
-import os
 import secrets as chance
-from base64 import b64encode
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import unquote, urlsplit
 
 import msgspec
 
 from loadgen import clock
-from loadgen.cli.options import (
-    EndpointOptions,
-    LoadOptions,
-    MoneyOptions,
-    PromptOptions,
-    SharedOptions,
-)
-from loadgen.cli.redaction import split_header
+from loadgen.cli.keys import parse_header, without_login
+from loadgen.cli.options import LoadOptions, MoneyOptions, SharedOptions
+from loadgen.cli.request_options import EndpointOptions, PromptOptions
 from loadgen.errors import UsageError
 from loadgen.model.plan import Deadlines, Plan, PointPlan, TargetPlan, WorkloadPlan
 from loadgen.schedule import SHAPES
@@ -33,7 +24,6 @@ from loadgen.workload import load_workload, open_workload, workload_sha256
 DEFAULT_DURATION_NS = 30 * NS_PER_S
 DEFAULT_WORKLOAD = "chat-1k-256"
 CHANGED = "synthetic"
-KEY_VARIABLE = "OPENAI_API_KEY"
 
 Name = Literal["demo", "sweep", "run"]
 
@@ -153,17 +143,9 @@ def _target(base_url: str, base: Plan | None, options: EndpointOptions) -> Targe
     )
     headers = before.headers | {
         name: REDACTED if is_secret_header(name) else value
-        for name, value in map(_header, options.header or ())
+        for name, value in map(parse_header, options.header or ())
     }
     return msgspec.structs.replace(before, base_url=without_login(url), headers=headers, **said)
-
-
-def _header(text: str) -> tuple[str, str]:
-    """Name and value. Raises: UsageError."""
-    name, value = split_header(text)
-    if not name or not value:
-        raise UsageError("`--header` takes a name and a value", "write it as `--header Name:value`")
-    return name, value
 
 
 def _json_object(text: str) -> dict[str, object]:
@@ -174,44 +156,6 @@ def _json_object(text: str) -> dict[str, object]:
         raise UsageError(
             f"`--extra-body {text}`: {error}", "a JSON object is wanted: '{\"top_k\": 20}'"
         ) from error
-
-
-def without_login(url: str) -> str:
-    """The URL with a scheme and without user, password and closing slash. Raises: UsageError."""
-    full = url if "://" in url else f"http://{url}"
-    parts = urlsplit(full)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise UsageError(
-            f"`{parts._replace(netloc=parts.netloc.rpartition('@')[2]).geturl()}` is no base URL",
-            "write it as http://host:port, or use `mock:`",
-        )
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
-
-
-def secrets_of(
-    url: str, plan: Plan, headers: Sequence[str], environment: Mapping[str, str] = os.environ
-) -> dict[str, str]:
-    """Secret header values by name, never stored: `--header` before the key before the URL's login.
-
-    Raises:
-        UsageError: the variable named by `--api-key-env` is not set.
-
-    """
-    found: dict[str, str] = {}
-    login = urlsplit(url if "://" in url else f"http://{url}")
-    if login.username is not None:
-        pair = f"{unquote(login.username)}:{unquote(login.password or '')}"
-        found["authorization"] = "Basic " + b64encode(pair.encode()).decode()
-    variable = plan.target.api_key_env
-    key = environment.get(variable, "").strip()
-    if key:
-        found["authorization"] = f"Bearer {key}"
-    elif variable != KEY_VARIABLE:
-        raise UsageError(f"the variable `{variable}` is not set", f"set it: export {variable}=...")
-    for name, value in map(_header, headers):
-        if is_secret_header(name):
-            found[name.lower()] = value
-    return found
 
 
 def _workload(base: Plan | None, options: PromptOptions) -> WorkloadPlan:

@@ -3,7 +3,9 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
-from loadgen.cli.options import RESULTS, EndpointOptions, SharedOptions, Target, option
+from loadgen.cli.option import RESULTS, Target, option
+from loadgen.cli.options import SharedOptions
+from loadgen.cli.request_options import EndpointOptions
 from loadgen.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,8 +35,9 @@ def probe(target: Target = None, output: Format = "text", *, endpoint: EndpointO
     """
     import asyncio
 
+    from loadgen.cli.keys import secrets_of
     from loadgen.cli.output import write_pieces
-    from loadgen.cli.plans import Order, plan_of, secrets_of
+    from loadgen.cli.plans import Order, plan_of
     from loadgen.cli.targets import reachable
     from loadgen.transport.probe import probe as observe
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from typer.main import get_command
 
+from loadgen.cli.aliases import ALIASES
 from loadgen.cli.app import build_app
-from loadgen.cli.options import ALIASES
 
 EXIT_CODES = (
     (0, "the run went well; its verdict is for you to read"),

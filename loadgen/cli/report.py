@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from loadgen.cli.options import RESULTS, option
+from loadgen.cli.option import RESULTS, option
 
 EXAMPLES = """
 loadgen report results/2026-11-30T22-10Z-my-model

@@ -2,7 +2,8 @@
 
 from typing import Annotated
 
-from loadgen.cli.options import LOAD, SharedOptions, Target, option
+from loadgen.cli.option import LOAD, Target, option
+from loadgen.cli.options import SharedOptions
 from loadgen.cli.sweep import carry_out
 from loadgen.errors import UsageError
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from loadgen.cli.options import LOAD, RESULTS, option
+from loadgen.cli.option import LOAD, RESULTS, option
 
 EXAMPLES = """
 loadgen selftest

@@ -2,7 +2,8 @@
 
 from typing import Annotated
 
-from loadgen.cli.options import LOAD, SharedOptions, Target, option
+from loadgen.cli.option import LOAD, Target, option
+from loadgen.cli.options import SharedOptions
 from loadgen.errors import UsageError
 
 EXAMPLES = """
@@ -52,8 +53,9 @@ def carry_out(
     shared: SharedOptions,
 ) -> int:
     """The exit code of a run of these loads, or 0 after what `--dry-run` prints."""
+    from loadgen.cli.keys import secrets_of
     from loadgen.cli.output import write_pieces
-    from loadgen.cli.plans import Order, plan_of, require_known_data, secrets_of
+    from loadgen.cli.plans import Order, plan_of, require_known_data
     from loadgen.cli.targets import is_mock, reachable
 
     named = shared.endpoint.url or target or ""

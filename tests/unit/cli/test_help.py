@@ -10,8 +10,9 @@ import pytest
 from typer.main import get_command
 
 from loadgen.cli import run_line
+from loadgen.cli.aliases import ALIASES
 from loadgen.cli.app import COMMANDS, build_app
-from loadgen.cli.options import ALIASES, environment_name
+from loadgen.cli.option import environment_name
 from loadgen.cli.reference import EXIT_CODES, reference
 from loadgen.errors import LoadgenError
 
@@ -88,13 +89,14 @@ def test_options_that_hints_name_exist() -> None:
     group: Any = get_command(build_app())
     commands = group.commands.values()
     known = {name for c in commands for p in c.params for name in (*p.opts, *p.secondary_opts)}
-    known |= {"--help", "--port"}
+    known |= {"--help"}
     rooms = ("analysis", "measure", "report", "store", "transport", "workload", "schedule")
     package = Path(__file__).parents[3] / "loadgen"
     named = {
         option
         for room in rooms
         for file in (package / room).rglob("*.py")
+        if file.name != "mockserver.py"  # names the built-in server's own options
         for option in re.findall(r"--[a-z][a-z-]*[a-z]", file.read_text("utf-8"))
     }
     assert named <= known

@@ -7,15 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from loadgen.cli.options import (
-    EndpointOptions,
-    LoadOptions,
-    MoneyOptions,
-    PromptOptions,
-    ResultOptions,
-    SharedOptions,
-)
-from loadgen.cli.plans import Order, parse_share, plan_of, secrets_of, without_login
+from loadgen.cli.keys import secrets_of, without_login
+from loadgen.cli.options import LoadOptions, MoneyOptions, ResultOptions, SharedOptions
+from loadgen.cli.plans import Order, parse_share, plan_of
+from loadgen.cli.request_options import EndpointOptions, PromptOptions
 from loadgen.errors import InputError, UsageError
 from loadgen.model.plan import Plan
 
