@@ -1,6 +1,8 @@
 """What the metronome remembers of its connections and requests, and how late it was."""
 
 import socket
+import ssl
+import struct
 import time
 from array import array
 from collections.abc import Sequence
@@ -9,6 +11,9 @@ from loadgen.mock.timetable import Timetable
 from loadgen.mock.truthdump import HEAD, IS_CHAT, IS_STREAM, MAGIC, REQUEST, pack_events
 
 _now = time.monotonic_ns
+_SO_TIMESTAMPNS = 35
+_TIMESPEC = struct.Struct("@qq")
+_STAMP_SPACE = socket.CMSG_SPACE(_TIMESPEC.size)
 
 
 class Lateness:
@@ -44,7 +49,9 @@ class Served:
         self.connection = connection
         self.timetable = timetable
         self.request_id = request_id
-        self.received_ns = _now()
+        self.received_ns = connection.arrived_ns
+        """When the request's last bytes reached this machine: a server that was busy just then
+        and read them later still keeps, and logs, time from their arrival."""
         self.first_byte_ns = 0
         self.body_bytes = 0
         self.place = connection.n_served
@@ -60,11 +67,29 @@ class Connection:
         self.sock = sock
         self.number = number
         self.accepted_ns = _now()
+        self.arrived_ns = self.accepted_ns
+        self._is_plain = not isinstance(sock, ssl.SSLSocket)
+        if self._is_plain:
+            sock.setsockopt(socket.SOL_SOCKET, _SO_TIMESTAMPNS, 1)
         self.inbox = bytearray()
         self.outbox = bytearray()
         self.n_served = 0
         self.serving: Served | None = None
         self.is_open = True
+
+    def receive(self, size: int) -> bytes:
+        """The next bytes; `arrived_ns` is then their kernel stamp (under TLS: now)."""
+        if not self._is_plain:
+            piece = self.sock.recv(size)
+            self.arrived_ns = _now()
+            return piece
+        piece, ancillary, _, _ = self.sock.recvmsg(size, _STAMP_SPACE)
+        self.arrived_ns = _now()
+        for _, kind, stamp in ancillary:
+            if kind == _SO_TIMESTAMPNS:
+                s, ns = _TIMESPEC.unpack(stamp)
+                self.arrived_ns += s * 1_000_000_000 + ns - time.time_ns()
+        return piece
 
 
 def dump_log(log: Sequence[Served]) -> bytes:

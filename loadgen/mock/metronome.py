@@ -131,7 +131,7 @@ class Metronome:
     def _read(self, connection: Connection) -> None:
         while connection.is_open:
             try:
-                piece = connection.sock.recv(_READ)
+                piece = connection.receive(_READ)
             except (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError):
                 break
             except OSError:
