@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 from loadgen.cli.redaction import split_header
 from loadgen.errors import UsageError
 from loadgen.model.plan import Plan
+from loadgen.transport.redact import is_secret_header
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 
