@@ -26,7 +26,7 @@ test: $(DEV) ## all tests but vLLM's and the full counts (under 4 minutes)
 
 test-vllm: $(DEV) ## tests against a real vLLM server on this machine's CPU
 	@if $(MAKE) --no-print-directory $(VLLM); then \
-	  $(BIN)/python -m pytest -m vllm -p no:randomly; \
+	  $(BIN)/python -m pytest -m vllm -n 2 --dist loadgroup; \
 	elif [ -e $(VENV_VLLM)/.no-torch ]; then \
 	  rm -rf $(VENV_VLLM); echo "test-vllm: skipped, pip finds no CPU build of torch here"; \
 	else exit 1; fi

@@ -59,9 +59,10 @@ def command(*words: object) -> list[str]:
     return [sys.executable, "-m", "loadgen", *map(str, words)]
 
 
-def start(*words: object) -> "subprocess.Popen[str]":
-    """The command line, running; its output is piped."""
-    return subprocess.Popen(
+@contextmanager
+def running(*words: object) -> Iterator["subprocess.Popen[str]"]:
+    """The command line, running; its output is piped. Killed where the block leaves it behind."""
+    process = subprocess.Popen(
         command(*words),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -69,6 +70,12 @@ def start(*words: object) -> "subprocess.Popen[str]":
         text=True,
         env={**os.environ, "NO_COLOR": "1"},
     )
+    with process:
+        try:
+            yield process
+        finally:
+            if process.poll() is None:
+                process.kill()
 
 
 @dataclass(frozen=True)
@@ -104,8 +111,8 @@ def finish(process: "subprocess.Popen[str]", out: Path, within_s: float = 90) ->
 def sweep(server: Server, prompts: Path, out: Path, *words: object) -> Finished:
     """A sweep that sends nothing but its measured requests: server counters are its own."""
     fixed = ["sweep", server.url, "-m", "tiny", "--no-preflight", "--warmup", 0, "--quiet"]
-    run = start(*fixed, "--workload", f"chat:{prompts}", "--out", out, *words)
-    return finish(run, out)
+    with running(*fixed, "--workload", f"chat:{prompts}", "--out", out, *words) as process:
+        return finish(process, out)
 
 
 @dataclass
@@ -135,10 +142,18 @@ def watching(server: Server, *names: str, every_s: float = 0.02) -> Iterator[Wat
         thread.join()
 
 
-def wait_for(server: Server, name: str, at_least: float, within_s: float = 30) -> None:
-    """Returns when the metric has reached the value; raises AssertionError when it does not."""
+def wait_for(
+    server: Server,
+    name: str,
+    at_least: float,
+    process: "subprocess.Popen[str]",
+    within_s: float = 60,
+) -> None:
+    """Returns when the metric has reached the value; AssertionError when `process` ends first."""
     deadline = time.monotonic() + within_s
     while server.metric(name) < at_least:
+        if process.poll() is not None:
+            raise AssertionError(f"{name} never reached {at_least}: {process.communicate()}")
         assert time.monotonic() < deadline, f"{name} never reached {at_least}"
         time.sleep(0.02)
 

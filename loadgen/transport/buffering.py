@@ -11,11 +11,14 @@ from loadgen.transport.glimpse import Glimpse
 from loadgen.units import NS_PER_MS
 
 MIN_EVENTS = 4
+MIN_BLOCK_EVENTS = 6
 MIN_STREAMS = 3
 TELLING_NS = 5 * NS_PER_MS
 """Shorter generations can't be told from one write."""
 WHOLE_NS = 20 * NS_PER_MS
 """An answer that took longer and came in few reads was not streamed to us."""
+ALONE_FRAC = 0.1
+"""Share of text that must come event by event in one stream to clear whatever lies between."""
 
 
 def is_plainly_streamed(seen: Glimpse) -> bool:
@@ -45,17 +48,20 @@ def judge_buffering(
     if decode_ns is None:
         if len(longs) >= MIN_STREAMS and _comes_late_and_at_once(longs, rtt_ns):
             return True, _blocks(longs)
-        return (False, "") if alone_frac >= 0.2 else (None, "too few streams to tell buffering")
-    if decode_ns >= TELLING_NS:
-        if _held_ns(longs, shorts) >= 0.7 * decode_ns:
+        return (
+            (False, "") if alone_frac >= ALONE_FRAC else (None, "too few streams to tell buffering")
+        )
+    if decode_ns >= TELLING_NS and len(longs) >= MIN_STREAMS:
+        at_once = all(_span_ns(seen) <= 0.3 * decode_ns for seen in longs)
+        if at_once and _held_ns(longs, shorts) >= 0.7 * decode_ns:
             return True, f"the first text waits for the whole answer ({_ms(decode_ns)} ms)"
-        if alone_frac >= 0.2:
-            return False, ""
-        if len(longs) >= MIN_STREAMS and alone_frac <= 0.05:
+        if all(_is_gathered(seen) for seen in longs):
             return True, _blocks(longs)
-    if alone_frac >= 0.2:
+    if alone_frac >= ALONE_FRAC:
         return False, ""
-    return None, f"answers are over {_ms(decode_ns)} ms after their first token: too fast to tell"
+    if decode_ns < TELLING_NS:
+        return None, f"answers are over {_ms(decode_ns)} ms after their first token: too fast"
+    return None, "streams differ, as on a busy machine: buffering can't be told"
 
 
 def _decode_ns(longs: Sequence[Glimpse], shorts: Sequence[Glimpse]) -> int | None:
@@ -75,8 +81,16 @@ def _held_ns(longs: Sequence[Glimpse], shorts: Sequence[Glimpse]) -> int:
 
 def _comes_late_and_at_once(longs: Sequence[Glimpse], rtt_ns: int | None) -> bool:
     quickest_ns = min(seen.e2e_ns for seen in longs) - (rtt_ns or 0)
-    gathered = all(not seen.alone_frac and _block_events(seen) >= MIN_EVENTS for seen in longs)
-    return gathered and quickest_ns >= WHOLE_NS
+    return quickest_ns >= WHOLE_NS and all(map(_is_gathered, longs))
+
+
+def _is_gathered(seen: Glimpse) -> bool:
+    """Whether every read but the outer ones brought many events."""
+    return seen.alone_frac == 0 and _block_events(seen) >= MIN_BLOCK_EVENTS
+
+
+def _span_ns(seen: Glimpse) -> int:
+    return (seen.last_text_ns or 0) - (seen.first_text_ns or 0)
 
 
 def _block_events(seen: Glimpse) -> int:

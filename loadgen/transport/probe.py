@@ -35,9 +35,10 @@ Send = Callable[[TargetPlan, bytes], Awaitable[Exchange]]
 LONG_TOK = 64
 QUICK_LONG_TOK = 256
 QUICK_NS = 100 * NS_PER_MS
-MAX_ROUNDS = 5
-SLOW_ROUNDS = 2
-SLOW_NS = NS_PER_S // 2
+MAX_ROUNDS = 8
+PAUSE_S = 0.02
+SLOW_ROUNDS = 3
+SLOW_NS = 3 * NS_PER_S
 WAIT_S = 1.0
 DEADLINES = Deadlines(
     connect_ns=5 * NS_PER_S, first_token_ns=120 * NS_PER_S, total_ns=300 * NS_PER_S
@@ -58,7 +59,7 @@ async def probe(
 ) -> Observed:
     """Everything that the endpoint shows of itself.
 
-    Sends some ten GETs and three to thirteen short chats or completions. While the endpoint says
+    Sends some ten GETs and three to nineteen short chats or completions. While the endpoint says
     503 it is asked again for `ready_within_s`: ready means that one real answer came.
     Raises: EndpointError when it can't be reached or refuses; UsageError, InputError.
     """
@@ -215,6 +216,7 @@ class _Talk:
         tok = QUICK_LONG_TOK if first.e2e_ns < QUICK_NS else LONG_TOK
         why = ""
         for _ in range(SLOW_ROUNDS if first.e2e_ns > SLOW_NS else MAX_ROUNDS):
+            await asyncio.sleep(PAUSE_S)  # lets a busy client's bad moment pass
             self.longs.append(await self._again(self.target, self._members(COUNT, tok)))
             await self._short()
             self.buffered, why = judge_buffering(self.longs, self.shorts, self.rtt_ns)
