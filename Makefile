@@ -47,7 +47,7 @@ bench: $(DEV) ## the benchmarks in their short form
 	  echo "$$script"; $(BIN)/python "$$script" --short; done
 
 docs: $(DEV) ## docs/cli.md from the command line's own words
-	$(BIN)/python docs/make_cli.py > docs/cli.md
+	$(BIN)/python -m loadgen.cli.reference > docs/cli.md
 
 constraints: $(DEV) ## constraints.txt from what is installed
 	@{ head -n 2 constraints.txt; $(PIP) freeze --all --exclude-editable --exclude setuptools; } > $(VENV)/new
