@@ -40,7 +40,7 @@ check: $(DEV) ## ruff, mypy --strict, the floor plan
 accuracy: $(DEV) ## the full counts: kills, mutations, fault matrices (long)
 	$(BIN)/python -m pytest -m slow
 	@set -e; for script in $(sort $(wildcard tests/fuzz_*.py tests/*/fuzz_*.py)); do \
-	  echo "$$script"; $(BIN)/python "$$script"; done
+	  echo "$$script"; $(BIN)/python "$$script" --n 100000; done
 
 bench: $(DEV) ## the benchmarks in their short form
 	@set -e; for script in $(sort $(wildcard benchmarks/[a-z]*.py)); do \
