@@ -29,7 +29,8 @@ def known_secrets(environment: Mapping[str, str], arguments: Sequence[str]) -> t
         name, value = split_header(header)
         if is_secret_header(name):
             headers[f"{number}"] = value
-    return secret_values(headers, *arguments)
+    proxies = [url for name, url in environment.items() if name.lower().endswith("_proxy")]
+    return secret_values(headers, *arguments, *proxies)
 
 
 def split_header(text: str) -> tuple[str, str]:

@@ -12,7 +12,8 @@ import loadgen
 from loadgen import clock
 from loadgen.model.plan import Plan
 from loadgen.model.provenance import Provenance
-from loadgen.transport.redact import redact_headers, redact_text, secret_values
+from loadgen.transport.proxies import secrets_towards
+from loadgen.transport.redact import redact_headers, redact_text
 
 PACKAGES = ("httptools", "httpx", "msgspec", "numpy", "pyarrow", "scipy", "uvloop")
 HEADER_OPTIONS = {"--header", "-H"}
@@ -34,7 +35,7 @@ def provenance_of(plan: Plan, secrets: Mapping[str, str]) -> Provenance:
 
 def _command_line(plan: Plan, secrets: Mapping[str, str]) -> str:
     """What was typed, secrets redacted, with the seed that was drawn."""
-    hidden = secret_values(secrets, plan.target.base_url)
+    hidden = secrets_towards(plan.target.base_url, secrets)
     words = ["loadgen"]
     for word in sys.argv[1:]:
         is_header = words[-1] in HEADER_OPTIONS or word.startswith("--header=")

@@ -21,7 +21,7 @@ from loadgen.store.progress import Progress, ScribeRow
 from loadgen.store.segments import SegmentWriter
 from loadgen.tokens import load_tokenizer
 from loadgen.transport.decode import decode
-from loadgen.transport.redact import secret_values
+from loadgen.transport.proxies import secrets_towards
 from loadgen.units import NS_PER_S
 
 ORDERS_FD = 0
@@ -37,7 +37,7 @@ class Scribe:
 
     def __init__(self, orders: Orders) -> None:
         self._plan = orders.plan
-        self._secrets = secret_values(orders.secrets, orders.plan.target.base_url)
+        self._secrets = secrets_towards(orders.plan.target.base_url, orders.secrets)
         self._socket = socket.socket(fileno=orders.exchange_fd)
         self._socket.settimeout(FLUSH_PERIOD_NS / NS_PER_S)
         self._segments = SegmentWriter(Path(orders.folder), orders.share.index)

@@ -18,8 +18,8 @@ import msgspec
 from loadgen.errors import EndpointError
 from loadgen.model.plan import TargetPlan
 from loadgen.transport.error_text import clean_detail, describe_body
-from loadgen.transport.proxies import proxy_for, show_proxy
-from loadgen.transport.redact import is_secret_header, redact_url, secret_values
+from loadgen.transport.proxies import proxy_for, secrets_towards, show_proxy
+from loadgen.transport.redact import is_secret_header, redact_url
 from loadgen.transport.tls import describe_tls_error, open_context
 
 TIMEOUT = httpx.Timeout(10.0, connect=5.0)
@@ -63,7 +63,7 @@ class ControlPlane:
         self.http_version: str | None = None
         self.server_header: str | None = None
         self._model = target.model
-        self._secrets = secret_values(secret_headers, target.base_url)
+        self._secrets = secrets_towards(target.base_url, secret_headers)
         self._proxied = target.use_proxy
         plain = {k: v for k, v in target.headers.items() if not is_secret_header(k)}
         self._client = httpx.AsyncClient(

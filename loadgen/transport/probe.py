@@ -24,8 +24,8 @@ from loadgen.transport.call import Sender
 from loadgen.transport.control import ControlPlane, ModelCard
 from loadgen.transport.fingerprint import Fingerprint, take_fingerprint
 from loadgen.transport.glimpse import Glimpse, look_at
-from loadgen.transport.proxies import proxy_for, show_proxy
-from loadgen.transport.redact import redact_text, secret_values
+from loadgen.transport.proxies import proxy_for, secrets_towards, show_proxy
+from loadgen.transport.redact import redact_text
 from loadgen.transport.request import RequestTemplate, origin_of
 from loadgen.units import NS_PER_MS, NS_PER_S, ns_from_s
 
@@ -63,7 +63,7 @@ async def probe(
     503 it is asked again for `ready_within_s`: ready means that one real answer came.
     Raises: EndpointError when it can't be reached or refuses; UsageError, InputError.
     """
-    secrets = secret_values(secret_headers, target.base_url)
+    secrets = secrets_towards(target.base_url, secret_headers)
     async with ControlPlane(target, secret_headers) as control:
         models = await control.models() or ()
         target = _with_model(target, models)

@@ -6,10 +6,11 @@ curl and httpx share; the small letters win, as they do there. Opens nothing.
 
 import ipaddress
 import os
+from base64 import b64encode
 from collections.abc import Mapping
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
-from loadgen.transport.redact import redact_url
+from loadgen.transport.redact import redact_url, secret_values
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -32,6 +33,23 @@ def proxy_for(url: str, environ: Mapping[str, str] | None = None) -> str | None:
 def show_proxy(proxy: str) -> str:
     """The proxy's URL without its credentials."""
     return redact_url(proxy)
+
+
+def secrets_towards(
+    base_url: str, secret_headers: Mapping[str, str], environ: Mapping[str, str] | None = None
+) -> tuple[str, ...]:
+    """What to hide of anything heard on the way to this URL: its keys and its proxy's login."""
+    proxy = proxy_for(base_url, environ) or ""
+    return secret_values({**secret_headers, "proxy": basic_login(proxy)}, base_url, proxy)
+
+
+def basic_login(url: str) -> str:
+    """The login of a URL as it goes over the wire, `Basic ...`; empty without a password."""
+    parts = urlsplit(url)
+    if not parts.password:
+        return ""
+    pair = f"{unquote(parts.username or '')}:{unquote(parts.password)}"
+    return "Basic " + b64encode(pair.encode()).decode()
 
 
 def _variable(environ: Mapping[str, str], name: str) -> str:

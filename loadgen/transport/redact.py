@@ -1,6 +1,7 @@
 """Secrets kept out of everything that is stored or printed: header values, keys, credentials."""
 
 import re
+from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit, urlunsplit
 
@@ -56,8 +57,8 @@ def redact_url(url: str) -> str:
 def secret_values(headers: Mapping[str, str], *urls: str) -> tuple[str, ...]:
     """Every text that must not be seen again, longest first: `redact_text` takes it.
 
-    `headers` are the secret ones, whole values and their part after the scheme (`Bearer`);
-    of the URLs, the passwords.
+    `headers` are the secret ones, whole values and their part after the scheme (`Bearer`), of
+    `Basic` the password too; of the URLs, the passwords.
     """
     found = set()
     for value in headers.values():
@@ -65,6 +66,8 @@ def secret_values(headers: Mapping[str, str], *urls: str) -> tuple[str, ...]:
         scheme, _, rest = value.strip().partition(" ")
         if scheme.lower() in _SCHEMES:
             found.add(rest.strip())
+        if scheme.lower() == "basic":
+            found.add(_password_of_basic(rest))
     for url in urls:
         found.update(_passwords(url))
     return tuple(sorted((s for s in found if len(s) >= SHORTEST_SECRET), key=len, reverse=True))
@@ -108,6 +111,13 @@ def _replace_all(text: bytes, forms: list[bytes]) -> bytes:
 
 def _as_in_json(secret: str) -> str:
     return secret.replace("\\", "\\\\").replace('"', '\\"').replace("/", "\\/")
+
+
+def _password_of_basic(encoded: str) -> str:
+    try:
+        return b64decode(encoded.strip(), validate=True).decode().partition(":")[2]
+    except ValueError:
+        return ""
 
 
 def _passwords(url: str) -> list[str]:

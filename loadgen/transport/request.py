@@ -11,7 +11,8 @@ from loadgen.errors import UsageError
 from loadgen.model.exchange import TurnKey
 from loadgen.model.plan import TargetPlan
 from loadgen.transport.origin import Origin
-from loadgen.transport.redact import REDACTED, redact_url, secret_values
+from loadgen.transport.proxies import secrets_towards
+from loadgen.transport.redact import REDACTED, redact_url
 from loadgen.transport.reply import Piece
 
 SLICE_BYTES = 256 * 1024
@@ -42,7 +43,7 @@ class RequestTemplate:
         self.path = route(parts, target)
         self.url = f"{parts.scheme}://{_host_header(parts)}{self.path}"
         self.shown_base_url = redact_url(target.base_url)
-        self.secrets = secret_values(secret_headers, target.base_url)
+        self.secrets = secrets_towards(target.base_url, secret_headers)
         members = _fixed_members(target)
         self.stream_asked = members["stream"] is True
         self._prefix = msgspec.json.encode(members)[:-1]

@@ -1,6 +1,6 @@
 import pytest
 
-from loadgen.transport.proxies import proxy_for, show_proxy
+from loadgen.transport.proxies import proxy_for, secrets_towards, show_proxy
 
 PROXY = "http://proxy:3128"
 
@@ -51,3 +51,10 @@ def test_no_proxy_exempts_hosts(url: str, no_proxy: str, direct: bool) -> None:
 
 def test_proxy_is_shown_without_its_credentials() -> None:
     assert show_proxy("http://user:secret@proxy:3128") == PROXY
+
+
+def test_a_proxys_login_is_hidden_as_it_goes_over_the_wire_and_as_it_was_meant() -> None:
+    environ = {"HTTP_PROXY": "http://me:pa%2Fss@proxy:3128"}
+    secrets = secrets_towards("http://h/v1", {"authorization": "Bearer sk-key"}, environ)
+    assert {"sk-key", "pa%2Fss", "pa/ss", "bWU6cGEvc3M="} <= set(secrets)
+    assert secrets_towards("http://h/v1", {}, {}) == ()

@@ -1,3 +1,5 @@
+from base64 import b64encode
+
 import pytest
 
 from loadgen.transport.redact import (
@@ -56,6 +58,22 @@ def test_url_is_shown_without_user_password_and_keys_in_its_query() -> None:
 def test_key_is_found_behind_its_scheme_and_in_the_url() -> None:
     secrets = secret_values({"authorization": f"Bearer {KEY}"}, "http://u:passw0rd@h/")
     assert set(secrets) == {f"Bearer {KEY}", KEY, "passw0rd"}
+
+
+def test_password_is_found_inside_basic_authorization() -> None:
+    encoded = b64encode(f"me:{KEY}".encode()).decode()
+    assert set(secret_values({"authorization": f"Basic {encoded}"})) == {
+        f"Basic {encoded}",
+        encoded,
+        KEY,
+    }
+
+
+def test_a_basic_header_that_is_no_login_is_hidden_as_it_is() -> None:
+    assert set(secret_values({"authorization": "Basic nonsense!"})) == {
+        "Basic nonsense!",
+        "nonsense!",
+    }
 
 
 def test_echoed_key_is_blotted_out_of_text() -> None:
