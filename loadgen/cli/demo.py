@@ -11,9 +11,9 @@ loadgen demo
 loadgen demo --profile gb200-node
 loadgen demo --format md
 """
-COUNTS = (1, 2, 4, 8, 16)
+COUNTS = (1, 2, 4, 8, 16, 32)
 POINT = "4s"
-ISL, OSL = "256", "64"
+ISL, OSL = "256", "32"
 
 Profile = Annotated[
     str | None,
@@ -49,7 +49,7 @@ def demo(
 ) -> int:
     """Sweep the built-in server: nothing to configure.
 
-    Starts it, measures it at five concurrencies, prints the table and the verdict, keeps the
+    Starts it, measures it at six concurrencies, prints the table and the verdict, keeps the
     report. Takes less than 45 s.
     """
     from loadgen.cli.sweep import carry_out

@@ -11,8 +11,11 @@ import pytest
 from openai import BadRequestError, NotFoundError, OpenAI
 from prometheus_client.parser import text_string_to_metric_families
 
+from loadgen.mock.profiles import load_profile
 from loadgen.mock.truth import load_truth
 from tests.mock_process import MockProcess, start_mock
+
+LAW = load_profile("small")
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +62,7 @@ def test_decode_gaps_keep_the_law_without_drifting(mock: MockProcess) -> None:
     ask(mock, "paced", max_tokens=120, ignore_eos=True)
     at_ns = content_ns(mock.truth_of("paced"))
     mean_ns = (at_ns[-1] - at_ns[0]) / 119
-    assert mean_ns / 6_955_000 == pytest.approx(1, rel=0.03)
+    assert mean_ns / 1e9 == pytest.approx(LAW.decode.a_s + LAW.decode.b_s, rel=0.05)
 
 
 def test_a_longer_prompt_and_a_larger_batch_cost_what_the_law_says(mock: MockProcess) -> None:
@@ -70,19 +73,22 @@ def test_a_longer_prompt_and_a_larger_batch_cost_what_the_law_says(mock: MockPro
     for name in ("long", "short"):
         entry = mock.truth_of(name)
         waits.append(content_ns(entry)[0] - entry["received_at_ns"])
-    assert (waits[0] - waits[1]) / 1e9 == pytest.approx(2 * 0.004 + 6000 / 30_000, rel=0.25)
+    assert (waits[0] - waits[1]) / 1e9 == pytest.approx(
+        2 * LAW.prefill.step_s + 6000 / LAW.prefill.tps, rel=0.25
+    )
 
 
-def test_sixteen_streams_slow_each_other_down_as_the_law_says(mock: MockProcess) -> None:
-    names = [f"crowd-{i}" for i in range(16)]
-    with ThreadPoolExecutor(16) as pool:
+def test_a_full_batch_decodes_as_slowly_as_the_law_says(mock: MockProcess) -> None:
+    names = [f"crowd-{i}" for i in range(LAW.max_batch)]
+    with ThreadPoolExecutor(LAW.max_batch) as pool:
         list(pool.map(lambda n: ask(mock, n, max_tokens=200, ignore_eos=True), names))
     streams = [content_ns(mock.truth_of(name)) for name in names]
     start_ns, end_ns = max(s[0] for s in streams), min(s[-1] for s in streams)
     together = [at for at in streams[0] if start_ns <= at <= end_ns]
     assert len(together) > 40
     mean_ns = (together[-1] - together[0]) / (len(together) - 1)
-    assert mean_ns / (6_600_000 + 16 * 350_000) == pytest.approx(1, rel=0.15)
+    full_s = LAW.decode.a_s + LAW.max_batch * LAW.decode.b_s
+    assert mean_ns / 1e9 == pytest.approx(full_s, rel=0.15)
 
 
 def test_repeated_prompts_report_cached_tokens(client: OpenAI) -> None:
