@@ -1,4 +1,4 @@
-"""What was measured, in one or two lines of facts: engine, model, load, lengths, seed."""
+"""What was measured, in three lines of facts: the endpoint, the load, the lengths."""
 
 import numpy as np
 
@@ -10,18 +10,32 @@ from loadgen.report.layout import printable
 from loadgen.units import s_from_ns
 
 
-def subject(recording: Recording) -> list[str]:
-    """Tool, engine and its version, URL, model, load, workload."""
+def heading(summary: Summary, recording: Recording) -> list[list[str]]:
+    """The facts of each line."""
+    return [_subject(recording), _load(summary, recording.plan), _lengths(recording)]
+
+
+def _subject(recording: Recording) -> list[str]:
+    """Tool, engine and its version, URL, model."""
     plan = recording.plan
     tool = f"loadgen {recording.provenance.tool_version}".strip()
     observed = recording.observed
     engine = " ".join(word for word in (observed.engine, observed.engine_version) if word)
     where = f"{engine or 'unknown engine'} at {plan.target.base_url.removesuffix('/v1')}"
-    facts = [tool, where, plan.target.model or "model unknown", _load(plan), plan.workload.name]
-    return [printable(fact) for fact in facts]
+    return [printable(fact) for fact in (tool, where, plan.target.model or "model unknown")]
 
 
-def _load(plan: Plan) -> str:
+def _load(summary: Summary, plan: Plan) -> list[str]:
+    """Shape, workload, points and durations, seed."""
+    facts = [_shapes(plan), printable(plan.workload.name), _extent(plan, summary)]
+    if not plan.target.stream:
+        facts.append("not streamed")
+    if plan.workers > 1:
+        facts.append(f"{plan.workers} workers")
+    return [*facts, f"seed {plan.seed}"]
+
+
+def _shapes(plan: Plan) -> str:
     """`closed sweep`, or the one load as it was written."""
     if len(plan.points) == 1:
         return plan.points[0].load
@@ -29,22 +43,16 @@ def _load(plan: Plan) -> str:
     return f"{' and '.join(shapes)} {'sweep' if plan.points else 'load'}".strip()
 
 
-def circumstances(summary: Summary, recording: Recording) -> list[str]:
-    """Lengths asked and served, cache state, points and durations, seed."""
+def _lengths(recording: Recording) -> list[str]:
+    """Prompt and answer lengths asked and served, cache state."""
     plan, table = recording.plan, recording.table
     workload = plan.workload
     forced = ", forced" if workload.ignore_eos else ""
-    facts = [
+    return [
         _length("isl", _first_known(table.usage_input_tok, table.input_tok), workload.isl, ""),
         _length("osl", _first_known(table.usage_output_tok, table.own_tok), workload.osl, forced),
         _cache(plan, table),
-        _extent(plan, summary),
     ]
-    if not plan.target.stream:
-        facts.append("not streamed")
-    if plan.workers > 1:
-        facts.append(f"{plan.workers} workers")
-    return [*facts, f"seed {plan.seed}"]
 
 
 def _first_known(*columns: Ints) -> Ints:

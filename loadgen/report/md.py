@@ -17,7 +17,7 @@ from loadgen.report.doubts import (
     tally,
     whole_run,
 )
-from loadgen.report.heading import circumstances, subject
+from loadgen.report.heading import heading
 from loadgen.report.headline import answers
 from loadgen.report.layout import DOT, printable
 from loadgen.report.rows import Sheet, blocks
@@ -56,13 +56,11 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1
 
 def _title(summary: Summary, recording: Recording) -> list[str]:
     """What was measured."""
-    tool, *rest = subject(recording)
     model = recording.plan.target.model or "model unknown"
     return [
         f"## {escaped(model)}: {summary.verdict.upper()}",
         "",
-        escaped(DOT.join([tool, *rest])) + "  ",
-        escaped(DOT.join(circumstances(summary, recording))),
+        "  \n".join(escaped(DOT.join(facts)) for facts in heading(summary, recording)),
     ]
 
 

@@ -17,7 +17,7 @@ from loadgen.report.doubts import (
     tally,
     whole_run,
 )
-from loadgen.report.heading import circumstances, subject
+from loadgen.report.heading import heading
 from loadgen.report.headline import Answer, answers
 from loadgen.report.layout import DOT, WIDTH, flow, paragraph, printable, shortened, side_by_side
 from loadgen.report.rows import Sheet, blocks
@@ -39,7 +39,7 @@ def _lines(summary: Summary, recording: Recording) -> Iterator[str]:
     """All lines without newlines; sections are parted by one empty line."""
     sheet = Sheet(summary, recording.plan)
     sections = [
-        [*flow(subject(recording), then="  "), *flow(circumstances(summary, recording), then="  ")],
+        [line for facts in heading(summary, recording) for line in flow(facts, then="  ")],
         _failed(summary, recording),
         _verdict(summary, recording),
         _answers(sheet),
