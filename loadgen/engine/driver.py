@@ -52,6 +52,7 @@ class Driver:
         self._window_from_ns: int | None = None
         self._window_until_ns: int | None = None
         self._running = 0
+        self._longest_ns = 0
         self._all_ended = asyncio.Event()
         self._all_ended.set()
         self.stop_reason = ""
@@ -133,6 +134,7 @@ class Driver:
 
     async def _play(self, session: Session, due_at_ns: int, phase: Phase, stage: Stage) -> None:
         await play(session, due_at_ns, phase, stage)
+        self._longest_ns = max(self._longest_ns, clock.now_ns() - due_at_ns)
         self._running -= 1
         if self._running == 0:
             self._all_ended.set()
@@ -146,7 +148,7 @@ class Driver:
         """Follows what is in flight; a point that was halted leaves it no more than the grace."""
         halted = self._load.duration_ns is not None or self._alarms.halted
         while not self._all_ended.is_set():
-            limit_s = self._load.grace_ns / NS_PER_S if halted or self._alarms.halted else None
+            limit_s = self._grace_s() if halted or self._alarms.halted else None
             try:
                 await asyncio.wait_for(self._all_ended.wait(), limit_s or 0.2)
             except TimeoutError:
@@ -154,6 +156,10 @@ class Driver:
                     self.halt("grace")
                     self._stop_sends(Outcome.UNFINISHED)
                     await self._all_ended.wait()
+
+    def _grace_s(self) -> float:
+        """The plan's grace, or twice the longest session so far where answers take longer."""
+        return max(self._load.grace_ns, 2 * self._longest_ns) / NS_PER_S
 
     def _next_session(self) -> Session | None:
         if not self._ready and not self._make_ready():

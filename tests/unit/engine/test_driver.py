@@ -123,3 +123,13 @@ async def test_a_rate_ceiling_counts_the_waiting_it_causes_and_keeps_due_times()
     assert ceiling.waits >= 5
     assert ceiling.wait_ns > 0
     assert len({due_at_ns for _, _, due_at_ns in wire.sent}) == 1
+
+
+async def test_answers_that_take_longer_than_the_grace_are_followed_to_their_end() -> None:
+    async def slow(key: TurnKey, turn: Turn, body: bytes) -> None:
+        await asyncio.sleep(0.03)
+
+    wire = FakeWire(slow)
+    _, tally = await drive(wire, closed(1, warmup=1, duration_ns=MS, grace_ns=MS))
+    assert tally.issued == 2
+    assert {exchange.failure for exchange in wire.exchanges} == {None}
