@@ -29,9 +29,13 @@ from loadgen.transport.control import ControlPlane, tokenize_counter
 from loadgen.transport.decode import decode
 from loadgen.transport.probe import probe
 from loadgen.transport.proxies import proxy_for, show_proxy
+from loadgen.workload.bodies import limits
 
 SMALL = Deadlines(connect_ns=10_000_000_000, total_ns=120_000_000_000)
 OVERHEAD_TEXT = "a"
+FORCED_HINT = (
+    "full-length answers are asked for by this workload; `--no-ignore-eos` leaves that out"
+)
 
 
 def prepare(plan: Plan, secrets: Mapping[str, str]) -> tuple[Plan, Observed]:
@@ -63,9 +67,23 @@ async def _prepare(plan: Plan, secrets: Mapping[str, str]) -> tuple[Plan, Observ
                 "name it: -m MODEL",
             )
         plan = replace(plan, target=replace(plan.target, model=observed.models[0]))
+    if observed.stream_options_refused:
+        bare = replace(plan.target, ask_usage=False, ask_running_usage=False)
+        plan = replace(plan, target=bare)
+    if plan.workload.ignore_eos:
+        await _try_forcing(plan, secrets)
     if not plan.token_fit.words and plan.workload.format == "synthetic":
         plan = replace(plan, token_fit=await _fit(plan, secrets))
     return plan, observed
+
+
+async def _try_forcing(plan: Plan, secrets: Mapping[str, str]) -> None:
+    """Raises `EndpointError` where the members that force full answers are refused."""
+    asking = _Asking(plan, secrets)
+    try:
+        await asking.prompt_tok(OVERHEAD_TEXT)
+    finally:
+        await asking.aclose()
 
 
 def _local_fit(plan: Plan) -> TokenFit:
@@ -112,14 +130,16 @@ class _Asking:
         quoted = msgspec.json.encode(text)
         chat = self._plan.target.endpoint_type == "chat"
         opening = b'"messages":[{"role":"user","content":' + quoted + b"}]"
-        members = (opening if chat else b'"prompt":' + quoted) + b',"max_tokens":1'
+        forced = self._plan.workload.ignore_eos
+        members = (opening if chat else b'"prompt":' + quoted) + limits(1, ignore_eos=forced)
         turn = Turn(f"preflight-{self._asked}", (members,))
         key = TurnKey(-1, 0, self._asked, "preflight", turn.turn_id)
         self._asked += 1
         record = decode(await self._sender.send(key, turn, members, clock.now_ns()))
         if record.outcome not in (Outcome.OK, Outcome.EMPTY):
             raise EndpointError(
-                f"a one-token request ended as `{record.outcome}`: {record.detail}",
-                "see what the endpoint says: `loadgen probe`",
+                f"a one-token request ended as `{record.outcome}`: {record.detail}\n"
+                f"its members: {{{members.decode()}}}",
+                FORCED_HINT if forced else "see what the endpoint says: `loadgen probe`",
             )
         return record

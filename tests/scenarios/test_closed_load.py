@@ -9,7 +9,7 @@ from loadgen.mock.truthdump import Truth, read_truth
 from loadgen.model.observed import ClientHealth
 from loadgen.store.recording import read_recording
 from tests.mock_process import MockProcess, start_mock
-from tests.scenarios.command_lines import BARE, CHAT, MODEL, Ended, answer, loadgen
+from tests.scenarios.command_lines import BARE, CHAT, Ended, answer, loadgen
 from tests.scripted_server import STREAM_HEAD, ScriptedServer, Step, wait_for_hang_up
 
 NEVER: list[Step] = [STREAM_HEAD, wait_for_hang_up]
@@ -154,8 +154,7 @@ async def test_without_a_limit_slow_answers_all_appear(tmp_path: Path) -> None:
 
 async def test_bodies_of_400_kb_are_built_before_the_clock_starts(tmp_path: Path) -> None:
     async with ScriptedServer(answer(8, ttft_s=1.0, itl_s=0.02)) as server:
-        words = ("run", server.url, "-m", MODEL, "--no-preflight", "--warmup", 0)
-        words += ("--isl", "100k", "--osl", "8", "-c", 16, "-n", 32)
+        words = ("run", server.url, *BARE, "--isl", "100k", "-c", 16, "-n", 32)
         run = await loadgen(*words, "--out", tmp_path, out=tmp_path)
     assert run.code == 0, run.stderr
     table = run.table
