@@ -159,8 +159,15 @@ class Connection:
     def start(self, pieces: Iterable[Piece], reply: Reply, waiter: "asyncio.Future[None]") -> None:
         """Sends the first piece now and the others as the socket takes them, one a look.
 
-        `waiter` is resolved when the reply has ended, in whatever way.
+        `waiter` is resolved when the reply has ended, in whatever way: at once where the guard's
+        last look has just read the connection's end.
         """
+        if self.state is not State.IDLE:
+            reply.sent_at_ns = now_ns()
+            reply.end(reply.sent_at_ns, CLOSED_BY_SERVER)
+            reply.forget_parser()
+            waiter.set_result(None)
+            return
         self.state = State.BUSY
         self.is_new = False
         self.reply = reply

@@ -6,6 +6,8 @@ import pytest
 import uvloop
 
 from loadgen.model.exchange import Exchange, Outcome, StampKind
+from loadgen.transport.connection import Connection, Piece
+from loadgen.transport.reply import Reply
 from tests.scripted_server import (
     LAST_CHUNK,
     STREAM_HEAD,
@@ -290,3 +292,26 @@ def test_sender_works_on_uvloop() -> None:
         exchanges = runner.run(talk())
     assert [exchange.complete for exchange in exchanges] == [True] * 4
     assert exchanges[1].connection.stale_reconnects == 1
+
+
+async def test_connection_that_ends_just_before_it_is_used_is_replaced_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ended: list[Connection] = []
+    start = Connection.start
+
+    def start_late(
+        self: Connection, pieces: list[Piece], reply: Reply, waiter: "asyncio.Future[None]"
+    ) -> None:
+        if not ended:  # the guard's look, just before this, has read the server's FIN
+            ended.append(self)
+            self.lost(None)
+        start(self, pieces, reply, waiter)
+
+    async with ScriptedServer(HELLO) as server, open_sender(server.url) as sender:
+        await send(sender)
+        monkeypatch.setattr(Connection, "start", start_late)
+        async with asyncio.timeout(10):
+            exchange = await send(sender)
+    assert body_of(exchange) == HELLO_BODY
+    assert exchange.connection.stale_reconnects == 1
