@@ -1,12 +1,29 @@
 """Words in, words out: the only room that prints, parses options and sets exit codes."""
 
+import os
 import sys
 from collections.abc import Sequence
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and exits with its code."""
+    if arguments is None:
+        _be_in_utf8()
     sys.exit(run_line(sys.argv[1:] if arguments is None else arguments))
+
+
+def _be_in_utf8() -> None:
+    """Starts anew in Python's UTF-8 mode where the locale can't hold every name and text.
+
+    Words of the command line, paths and the messages between processes must survive it. What is
+    printed still keeps to the locale.
+    """
+    if sys.getfilesystemencoding() == "utf-8" or os.environ.get("PYTHONUTF8") == "1":
+        return
+    printed = f"{sys.stdout.encoding}:backslashreplace"
+    environment = {**os.environ, "PYTHONUTF8": "1", "PYTHONIOENCODING": printed}
+    command = [sys.executable, "-m", "loadgen", *sys.argv[1:]]
+    os.execve(sys.executable, command, environment)
 
 
 def run_line(arguments: Sequence[str]) -> int:
