@@ -6,8 +6,9 @@ import pytest
 import uvloop
 
 from loadgen.model.exchange import Exchange, Outcome, StampKind
-from loadgen.transport.connection import Connection, Piece
+from loadgen.transport.connection import Connection
 from loadgen.transport.reply import Reply
+from loadgen.transport.sockets import Piece
 from tests.scripted_server import (
     LAST_CHUNK,
     STREAM_HEAD,
