@@ -180,7 +180,11 @@ class Running:
 
 @asynccontextmanager
 async def running(
-    *words: object, out: Path, env: Mapping[str, str] | None = None, prefix: Sequence[str] = ()
+    *words: object,
+    out: Path,
+    env: Mapping[str, str] | None = None,
+    prefix: Sequence[str] = (),
+    cwd: Path | None = None,
 ) -> AsyncIterator[Running]:
     """The command line, running; whatever is left of it at the block's end is killed."""
     process = await asyncio.create_subprocess_exec(
@@ -193,6 +197,7 @@ async def running(
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         env={**os.environ, **(env or {})},
+        cwd=cwd,
         start_new_session=True,
     )
     command = Running(process, out)
@@ -208,10 +213,11 @@ async def loadgen(
     out: Path,
     env: Mapping[str, str] | None = None,
     prefix: Sequence[str] = (),
+    cwd: Path | None = None,
     within_s: float = 60,
 ) -> Ended:
     """The command line, run to its end; run folders go below `out` (which is not passed on)."""
-    async with running(*words, out=out, env=env, prefix=prefix) as command:
+    async with running(*words, out=out, env=env, prefix=prefix, cwd=cwd) as command:
         return await command.end(within_s)
 
 
