@@ -7,8 +7,7 @@ import uvloop
 
 from loadgen.model.exchange import Exchange, Outcome, StampKind
 from loadgen.transport.connection import Connection
-from loadgen.transport.reply import Reply
-from loadgen.transport.sockets import Piece
+from loadgen.transport.reply import Piece, Reply
 from tests.scripted_server import (
     LAST_CHUNK,
     STREAM_HEAD,
