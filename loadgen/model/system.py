@@ -1,0 +1,77 @@
+"""What the user says of the system under test. Declared, never observed, never mixed with it."""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta, Struct
+
+Billions = Annotated[float, Meta(gt=0, le=100_000)]
+Positive = Annotated[float, Meta(gt=0)]
+Count = Annotated[int, Meta(ge=1)]
+
+
+class DeclaredModel(Struct, frozen=True, forbid_unknown_fields=True):
+    """The model as its user describes it; parameters in 10^9, bytes as they are."""
+
+    params_total_b: Billions
+    weight_bytes_per_param: Annotated[float, Meta(gt=0, le=8)]
+    name: str = ""
+    params_active_b: Billions | None = None
+    """None: a dense model, each token uses all of them."""
+    kv_bytes_per_token: Annotated[float, Meta(ge=0, le=1e8)] | None = None
+    """None: not said; floors then leave the cache out."""
+    layers: Count | None = None
+    context_tok: Count | None = None
+    source: str = ""
+
+
+class DeclaredGpu(Struct, frozen=True, forbid_unknown_fields=True):
+    """One of the GPUs that serve a replica: 10^9 bytes, 10^12 bytes/s, dense 10^12 FLOP/s."""
+
+    name: str
+    memory_gb: Annotated[float, Meta(gt=0, le=10_000)]
+    bandwidth_tbps: Annotated[float, Meta(gt=0, le=1_000)]
+    dense_tflops: dict[str, Annotated[float, Meta(gt=0, le=10_000_000)]]
+    """By number format: bf16, fp8, fp4."""
+    tdp_w: Annotated[float, Meta(gt=0, le=20_000)] | None = None
+    source: str = ""
+
+
+class DeclaredSystem(Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole: `gpus_per_replica` GPUs share one copy of the weights, `replicas` copies serve."""
+
+    model: DeclaredModel
+    gpu: DeclaredGpu
+    gpus_per_replica: Count = 1
+    replicas: Count = 1
+    compute_format: str | None = None
+    """Number format of the matrix products; None: the fastest that the GPU has."""
+    tok_per_step: Annotated[float, Meta(ge=1, le=64)] = 1.0
+    """Tokens that one forward pass may yield: 1 + draft length with speculative decoding."""
+    schema: Literal["system/1"] = "system/1"
+
+    @property
+    def params_active(self) -> float:
+        """Parameters that one token uses."""
+        return (self.model.params_active_b or self.model.params_total_b) * 1e9
+
+    @property
+    def replica_bandwidth_bps(self) -> float:
+        """Bytes/s of the GPUs that share one copy of the weights."""
+        return self.gpus_per_replica * self.gpu.bandwidth_tbps * 1e12
+
+    @property
+    def replica_memory_bytes(self) -> float:
+        """Bytes of the GPUs that share one copy of the weights."""
+        return self.gpus_per_replica * self.gpu.memory_gb * 1e9
+
+    @property
+    def replica_flops(self) -> float:
+        """Dense peak FLOP/s of one replica, in the declared format, else in the fastest."""
+        peaks = self.gpu.dense_tflops
+        peak = peaks[self.compute_format] if self.compute_format else max(peaks.values())
+        return self.gpus_per_replica * peak * 1e12
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of the whole system."""
+        return self.gpus_per_replica * self.replicas
