@@ -94,7 +94,7 @@ def table(calls: Iterable[Call]) -> RunTable:
     """Rows ordered by (point, due) as the store gives them."""
     rows = sorted(calls, key=lambda c: (c.point, c.due))
     columns: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.generic]]] = {}
-    for name, kind in _column_kinds().items():
+    for name, kind in column_kinds().items():
         values = [_row(one, number).get(name) for number, one in enumerate(rows)]
         if kind is object:
             columns[name] = np.array([v or "" for v in values] or [], dtype=object)
@@ -213,7 +213,7 @@ def _ns(ms: float | None) -> int | None:
     return None if ms is None else ns(ms)
 
 
-def _column_kinds() -> dict[str, type]:
+def column_kinds() -> dict[str, type]:
     """Row columns of RunTable with their dtypes, told from the annotations."""
     kinds: dict[str, type] = {}
     for one in fields(RunTable):

@@ -13,7 +13,7 @@ from loadgen.analysis.window import slots_of
 from loadgen.model.exchange import Outcome
 from loadgen.model.observed import ClientHealth
 from loadgen.model.plan import PointPlan
-from loadgen.model.summary import Counts, Measure, Severity, Window
+from loadgen.model.summary import Counts, Measure, Severity, Steadiness, Window
 from loadgen.model.table import ABSENT, Flags, Recording
 
 TIMEOUTS = (
@@ -59,6 +59,7 @@ class PointFacts:
     counts: Counts
     health: tuple[ClientHealth, ...]
     fidelity: Fidelity
+    steady: Steadiness
 
     @property
     def requests(self) -> Requests:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from loadgen.analysis import client_findings as client
 from loadgen.analysis import point_findings as server
 from loadgen.analysis import run_findings as run_rules
+from loadgen.analysis import steady_findings as steadiness
 from loadgen.analysis.facts import Doubt, PointFacts, RunFacts
 from loadgen.model.summary import Finding
 
@@ -43,6 +44,10 @@ POINT_RULES: tuple[PointRule, ...] = tuple(
         client.rate_not_reached,
         client.rate_ceiling_bit,
         client.no_plateau,
+        steadiness.anomaly,
+        steadiness.drifting,
+        steadiness.warmup_cut,
+        steadiness.floor_missed,
         client.phase_cut_short,
         client.first_wave_cold,
         client.warmup_failed,
@@ -78,6 +83,7 @@ RUN_RULES: tuple[RunRule, ...] = tuple(
         run_rules.insecure,
         run_rules.stale_reconnects,
         run_rules.too_few,
+        steadiness.steadiness_unknown,
     )
 )
 

@@ -113,10 +113,15 @@ def window_frame(requests: Requests, load: str, known: Known) -> tuple[Frame, Wi
         rows = ~requests.warmup
         start, end = whole_span(requests, rows)
         return Frame(requests, load, start, end, rows, steady=False, known=known), None
+    return frame_in(requests, load, window, known), window
+
+
+def frame_in(requests: Requests, load: str, window: Window, known: Known) -> Frame:
+    """The frame of a window: what arrives in it, and the latencies of what was due in it."""
     due = requests.table.due_at_ns
     issued = (due >= window.start_at_ns) & (due <= window.end_at_ns) & requests.in_window_phase
     span = window.start_at_ns, window.end_at_ns
-    return Frame(requests, load, *span, issued, steady=True, known=known), window
+    return Frame(requests, load, *span, issued, steady=True, known=known)
 
 
 def whole_frame(requests: Requests, load: str, known: Known) -> Frame:

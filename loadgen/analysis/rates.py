@@ -39,7 +39,7 @@ def out_peak_tps(frame: Frame) -> Estimate:
     if frame.span_s <= 0:
         return EMPTY_SPAN
     edges = np.linspace(frame.start_at_ns, frame.end_at_ns, bins + 1)
-    sums = _event_sums(frame, edges) + _spread_sums(frame, edges)
+    sums = out_sums(frame, edges)
     return Estimate(float(sums.max()) / (frame.span_s / bins), bins)
 
 
@@ -177,6 +177,11 @@ def usd_per_1m_total(frame: Frame) -> Estimate:
     return _price(frame, total_tps(frame))
 
 
+def out_sums(frame: Frame, edges: Floats) -> Floats:
+    """Output tokens by the bin they arrived in; bins tile the frame's span or part of it."""
+    return _event_sums(frame, edges) + _spread_sums(frame, edges)
+
+
 def clipped_ns(frame: Frame) -> Ints:
     """Time that each request was in flight inside the span, ns."""
     start = np.maximum(frame.requests.table.sent_at_ns, frame.start_at_ns)
@@ -205,7 +210,7 @@ def _contributing(frame: Frame) -> int:
 
 
 def _out_sums(frame: Frame) -> Floats:
-    return _event_sums(frame, frame.batch_edges_ns) + _spread_sums(frame, frame.batch_edges_ns)
+    return out_sums(frame, frame.batch_edges_ns)
 
 
 def _event_sums(frame: Frame, edges: Floats) -> Floats:

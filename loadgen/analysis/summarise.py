@@ -3,14 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from msgspec import structs
+
 from loadgen.analysis.facts import PointFacts, RunFacts, counts_of
 from loadgen.analysis.fidelity import describe_timing, fidelity
 from loadgen.analysis.findings import findings_of
-from loadgen.analysis.frame import Frame, Known, whole_frame, window_frame
+from loadgen.analysis.frame import Frame, Known, frame_in, whole_frame, window_frame
 from loadgen.analysis.knee import headline_of
 from loadgen.analysis.measures import measures_of, request_columns
 from loadgen.analysis.metrics import METRICS, Metric
 from loadgen.analysis.requests import Requests, rows_of_point
+from loadgen.analysis.steady import floors_missed, judge
 from loadgen.analysis.verdict import reasons_of, verdict_of, worst_grade
 from loadgen.analysis.window import slots_of
 from loadgen.model.plan import PointPlan
@@ -53,6 +56,9 @@ def _point(
 ) -> tuple[PointFacts, PointSummary]:
     health = tuple(h for h in recording.health if h.point == plan.index)
     frame, window = window_frame(requests, plan.load, known)
+    steady, moved = judge(frame, window, recording.plan.floor)
+    if moved is not None and moved != window:
+        frame, window = frame_in(requests, plan.load, moved, known), moved
     trust = fidelity(frame, health)
     withheld = _withheld(frame, trust.grade, trust.basis)
     tails = f"client_bound: grade C by {trust.basis}" if trust.grade == "C" else ""
@@ -61,7 +67,8 @@ def _point(
     whole = replace(whole, withheld=withheld, tails_withheld=tails)
     measures = measures_of(frame, metrics)
     counts = counts_of(requests, health)
-    facts = PointFacts(recording, plan, frame, window, measures, counts, health, trust)
+    steady = structs.replace(steady, floors_missed=floors_missed(frame, steady))
+    facts = PointFacts(recording, plan, frame, window, measures, counts, health, trust, steady)
     wave = facts.first_wave
     summary = PointSummary(
         index=plan.index,
@@ -73,6 +80,7 @@ def _point(
         whole=measures_of(whole, metrics),
         cold=wave is not None and wave.times > 3.0,
         stop_reason=facts.stop_reason,
+        steady=steady,
     )
     return facts, summary
 

@@ -36,10 +36,11 @@ class Shift:
     p_value: float
 
 
-def mser(values: Floats) -> int | None:
+def mser(values: Floats, slack: float = 1.0) -> int | None:
     """Index from which the series stands level; None where that is not in its first half.
 
-    d* = argmin over d <= n/2 of sum_(i>d) (Y_i - mean_(>d))^2 / (n - d)^2.
+    d* = argmin over d <= n/2 of sum_(i>d) (Y_i - mean_(>d))^2 / (n - d)^2, or with `slack` the
+    first d within that factor of the minimum: alike neighbours let the minimum overshoot.
     Source: White 1997 (MSER); a minimum at the last d allowed means "too short".
     """
     n = len(values)
@@ -49,11 +50,13 @@ def mser(values: Floats) -> int | None:
     count = np.arange(1, n + 1)
     spread = np.cumsum(backwards**2) - np.cumsum(backwards) ** 2 / count
     error = (np.maximum(spread, 0.0) / count.astype(np.float64) ** 2)[::-1]
-    best = int(np.argmin(error[: n // 2 + 1]))
-    return best if best < n // 2 else None
+    allowed = error[: n // 2 + 1]
+    if int(np.argmin(allowed)) >= n // 2:
+        return None
+    return int(np.flatnonzero(allowed <= slack * allowed.min())[0])
 
 
-def mser5(values: Floats) -> int | None:
+def mser5(values: Floats, slack: float = 1.0) -> int | None:
     """MSER over means of 5, as the index of an observation; NaNs are left out of their mean.
 
     Source: White, Cobb and Spratt 2000. None: too short, or level in the second half only.
@@ -64,7 +67,7 @@ def mser5(values: Floats) -> int | None:
         return None
     at = np.arange(len(batches), dtype=np.float64)
     filled = np.interp(at, at[seen], batches[seen])
-    found = mser(filled)
+    found = mser(filled, slack)
     return None if found is None else found * MSER_BATCH
 
 
@@ -124,6 +127,25 @@ def steps_rather_than_slopes(values: Floats, at: int) -> bool:
     first, second = values[:at], values[at:]
     levels = ((first - first.mean()) ** 2).sum() + ((second - second.mean()) ** 2).sum()
     return bool(levels < (line**2).sum())
+
+
+def flattens(values: Floats, at: int) -> bool:
+    """Whether a ramp or a step that ends at `at` describes the values better than one line does.
+
+    A steady drift looks like a warm-up to MSER, which cuts half of it; the line tells them apart.
+    """
+    x = np.arange(len(values), dtype=np.float64)
+    line = values - np.polyval(np.polyfit(x, values, 1), x)
+    straight = float((line**2).sum())
+    bends = (np.maximum(at - x, 0.0), (x < at).astype(np.float64))
+    return min(_residual(values, bend) for bend in bends) < straight
+
+
+def _residual(values: Floats, bend: Floats) -> float:
+    """Sum of squares that a level and one more shape leave."""
+    columns = np.column_stack([np.ones(len(values)), bend])
+    found, *_ = np.linalg.lstsq(columns, values, rcond=None)
+    return float(((values - columns @ found) ** 2).sum())
 
 
 def autocorrelations(values: Floats) -> Floats:

@@ -141,6 +141,15 @@ class ResultOptions:
     strict: Annotated[
         bool, option("--strict", says="Exit 7 when the verdict is invalid.", group=RESULTS)
     ] = False
+    floor: Annotated[
+        str | None,
+        option(
+            "--floor",
+            says="How long a steady window must be: strict wants 600 s. Default: quick.",
+            group=RESULTS,
+            metavar="quick|strict",
+        ),
+    ] = None
     config: Annotated[
         str | None,
         option(

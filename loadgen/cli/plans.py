@@ -81,6 +81,7 @@ def _rest(options: SharedOptions) -> dict[str, Any]:
         error_limit_frac=None if load.error_limit is None else parse_share(load.error_limit),
         keep_text=results.keep_text or None,
         label=results.label,
+        floor=_one_of("--floor", results.floor, ("quick", "strict")),
         preflight=False if options.load.no_preflight else None,
     )
 
@@ -94,6 +95,13 @@ def _at_least(low: int, name: str, value: int | None) -> int | None:
     """The value. Raises: UsageError when it is below `low`."""
     if value is not None and value < low:
         raise UsageError(f"`{name} {value}`: at least {low}")
+    return value
+
+
+def _one_of(name: str, value: str | None, words: tuple[str, ...]) -> str | None:
+    """The value. Raises: UsageError when it is none of the words."""
+    if value is not None and value not in words:
+        raise UsageError(f"`{name} {value}`: {' or '.join(words)}")
     return value
 
 

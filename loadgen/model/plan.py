@@ -118,6 +118,8 @@ class Plan(Struct, frozen=True):
     prices: dict[str, float] = {}
     """`gpu_usd_per_h`, `gpus`: what the user said money is; empty when nothing was said."""
     label: str = ""
+    floor: Literal["quick", "strict"] = "quick"
+    """How long a window must be to count as steady: no floor, or that of `docs/definitions.md`."""
 
 
 class Anchor(Struct, frozen=True):

@@ -9,6 +9,7 @@ SUMMARY_VERSION = 1
 Severity = Literal["note", "doubt", "fatal"]
 Verdict = Literal["valid", "suspect", "invalid"]
 Better = Literal["lower", "higher", "neither"]
+SteadyVerdict = Literal["steady", "drifting_up", "drifting_down", "anomaly", "not_found"]
 
 
 class Measure(Struct, frozen=True):
@@ -57,6 +58,43 @@ class Counts(Struct, frozen=True):
     errors_by_class: dict[str, int] = {}
 
 
+class BlockSeries(Struct, frozen=True):
+    """One metric over the blocks of a point; its verdict counts where it `weighs`."""
+
+    name: str
+    """`metric.stat`, or the metric where it is one number."""
+    unit: str
+    weighs: bool
+    values: tuple[float | None, ...]
+    """One a block, in order; None where nothing came in a block."""
+    verdict: SteadyVerdict
+    change_frac: float | None = None
+    """Change over the judged blocks (drift), or from the first level to the second (anomaly)."""
+    p_value: float | None = None
+
+
+class Steadiness(Struct, frozen=True):
+    """Whether a point stood level, and the blocks that show it (to be drawn)."""
+
+    verdict: SteadyVerdict
+    reason: str
+    """The deciding figure, or why nothing can be said."""
+    floor: str = "quick"
+    """What was asked for: quick (no floor) or strict."""
+    floors_missed: tuple[str, ...] = ()
+    """Which of strict's floors the window misses; empty: the figures are of strict's grade."""
+    plateau_start_at_ns: int | None = None
+    """Where the plateau began before the detector moved the window's start or end; None: none."""
+    plateau_end_at_ns: int | None = None
+    cut_s: float = 0.0
+    """How much of the plateau was cut as warm-up, seconds."""
+    block_edges_ns: tuple[int, ...] = ()
+    """Edges of the blocks over the whole plateau, one more than each series has values."""
+    judged_from: int = 0
+    """The first block that the verdict looks at."""
+    series: tuple[BlockSeries, ...] = ()
+
+
 class PointSummary(Struct, frozen=True):
     """One load point. Keys of the measures are `name.stat`, or `name` for one-number metrics."""
 
@@ -71,6 +109,7 @@ class PointSummary(Struct, frozen=True):
     """The same over the whole point, warm-up and drain included."""
     cold: bool = False
     stop_reason: str = ""
+    steady: Steadiness | None = None
 
 
 class Headline(Struct, frozen=True):

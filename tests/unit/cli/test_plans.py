@@ -99,6 +99,7 @@ SAID: list[tuple[str, dict[str, Any], str, Any]] = [
     ("money", {"gpus": 8, "gpu_price": 2.5}, "prices", {"gpus": 8.0, "gpu_usd_per_h": 2.5}),
     ("results", {"keep_text": True}, "keep_text", True),
     ("results", {"label": "night"}, "label", "night"),
+    ("results", {"floor": "strict"}, "floor", "strict"),
 ]
 GROUPS = {
     "endpoint": EndpointOptions,
@@ -181,6 +182,7 @@ WRONG: list[dict[str, Any]] = [
     {"load": LoadOptions(error_limit="110%")},
     {"load": LoadOptions(max_rate="fast")},
     {"load": LoadOptions(no_preflight=True)},
+    {"results": ResultOptions(floor="lax")},
     {"money": MoneyOptions(gpus=0)},
     {"money": MoneyOptions(gpu_price=-1.0)},
     {"endpoint": EndpointOptions(endpoint_type="responses")},
