@@ -1,23 +1,21 @@
 """Files and seeds to sessions. Reads no clock, opens no socket."""
 
-from collections.abc import Callable
-
 from loadgen.errors import InputError
 from loadgen.model.plan import Plan, WorkloadPlan
-from loadgen.workload.chat import Chat
+from loadgen.workload.chat import Chat, ChatSpec
 from loadgen.workload.files import (
     bundled_workloads,
     find_workload,
-    load_workload,
-    read_workload,
+    plan_of_text,
     workload_sha256,
 )
-from loadgen.workload.sessions import Overlong, Sessions, WorkloadContext, context_of
-from loadgen.workload.sharegpt import ShareGpt
-from loadgen.workload.synthetic import Synthetic
+from loadgen.workload.sessions import Format, Overlong, Sessions, WorkloadContext, context_of
+from loadgen.workload.sharegpt import ShareGpt, ShareGptSpec
+from loadgen.workload.synthetic import Synthetic, SyntheticSpec
 
 __all__ = [
     "FORMATS",
+    "Format",
     "Overlong",
     "Sessions",
     "WorkloadContext",
@@ -26,16 +24,26 @@ __all__ = [
     "find_workload",
     "load_workload",
     "open_workload",
-    "read_workload",
     "repeat_notice",
     "workload_sha256",
 ]
 
-FORMATS: dict[str, Callable[[WorkloadPlan, WorkloadContext], Sessions]] = {
-    "synthetic": Synthetic,
-    "chat": Chat,
-    "sharegpt": ShareGpt,
+FORMATS: dict[str, Format] = {
+    "synthetic": Format(SyntheticSpec, Synthetic),
+    "chat": Format(ChatSpec, Chat),
+    "sharegpt": Format(ShareGptSpec, ShareGpt),
 }
+
+
+def load_workload(text: str) -> WorkloadPlan:
+    """What `text` names: a spec (`synthetic:isl=2k`, `chat:FILE`), a file or a bundled workload.
+
+    Raises:
+        UsageError: a wrong spec, or a name that is neither file nor bundled.
+        InputError: a workload file that can't be used.
+
+    """
+    return plan_of_text(text, {name: made.options for name, made in FORMATS.items()})
 
 
 def open_workload(plan: Plan) -> Sessions:
@@ -50,7 +58,7 @@ def open_workload(plan: Plan) -> Sessions:
     if made is None:
         known = ", ".join(FORMATS)
         raise InputError(f"unknown workload format `{plan.workload.format}`", f"known: {known}")
-    return made(plan.workload, context_of(plan))
+    return made.open(plan.workload, context_of(plan))
 
 
 def repeat_notice(sessions: Sessions, wanted: int, *, once: bool) -> str | None:

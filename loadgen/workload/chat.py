@@ -44,6 +44,16 @@ class ChatRow(Struct):
     max_completion_tokens: Annotated[int, Meta(ge=1)] | None = None
 
 
+class ChatSpec(Struct, frozen=True):
+    """`chat:FILE`: OpenAI requests, one a line."""
+
+    path: str
+    osl: str = "256"
+    once: bool = False
+    ignore_eos: bool = False
+    salted: bool = False
+
+
 class Chat:
     """One session of one turn a row, in the file's order; starts again at its end unless once."""
 

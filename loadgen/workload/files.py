@@ -1,8 +1,8 @@
 """Workloads by name: bundled or own YAML files, data files and specs, all to a `WorkloadPlan`."""
 
+from collections.abc import Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -11,64 +11,22 @@ from loadgen.errors import InputError, UsageError
 from loadgen.model.plan import WorkloadPlan
 from loadgen.specs import load_yaml, parse_spec, parse_tokens
 from loadgen.workload.lengths import length_file
+from loadgen.workload.sessions import History
 
 GENERATOR = 1
 """Moves when the same plan makes other prompts than before; part of every workload hash."""
 
-History = Literal["recorded", "live"]
 Scalar = int | float | str
 
 
-class SyntheticSpec(Struct, frozen=True):
-    """`synthetic:isl=1024,osl=256`; distributions stand in quotes: `isl='uniform:512,2048'`."""
-
-    isl: str = "1024"
-    osl: str = "256"
-    shared_prefix_tok: int = 0
-    turns: str = "1"
-    think: str = "0"
-    system: str = ""
-    ignore_eos: bool = False
-    isl_is_wire: bool = False
-    history: History = "recorded"
-    salted: bool = True
-
-
-class ChatSpec(Struct, frozen=True):
-    """`chat:FILE`: OpenAI requests, one a line."""
-
-    path: str
-    osl: str = "256"
-    once: bool = False
-    ignore_eos: bool = False
-    salted: bool = False
-
-
-class ShareGptSpec(Struct, frozen=True):
-    """`sharegpt:FILE`: conversations, as an array or one a line."""
-
-    path: str
-    osl: str = "256"
-    turns: str = "1"
-    think: str = "0"
-    system: str = ""
-    once: bool = False
-    ignore_eos: bool = False
-    history: History = "recorded"
-    salted: bool = True
-
-
-SPECS: dict[str, type[Struct]] = {
-    "synthetic": SyntheticSpec,
-    "chat": ChatSpec,
-    "sharegpt": ShareGptSpec,
-}
+Specs = Mapping[str, type[Struct]]
+"""Format names and what may be said of each; `loadgen.workload.FORMATS` holds them."""
 
 
 class WorkloadFile(Struct, forbid_unknown_fields=True):
     """What a workload file may say. None is left to the format's own default."""
 
-    format: Literal["synthetic", "chat", "sharegpt"]
+    format: str
     description: str = ""
     path: str | None = None
     isl: Scalar | None = None
@@ -84,21 +42,15 @@ class WorkloadFile(Struct, forbid_unknown_fields=True):
     salted: bool | None = None
 
 
-def load_workload(text: str) -> WorkloadPlan:
-    """What `text` names: a spec (`synthetic:isl=2k`, `chat:FILE`), a file or a bundled workload.
-
-    Raises:
-        UsageError: a wrong spec, or a name that is neither file nor bundled.
-        InputError: a workload file that can't be used.
-
-    """
+def plan_of_text(text: str, specs: Specs) -> WorkloadPlan:
+    """The plan of a spec, of a workload file, or of a bundled name; see `load_workload`."""
     name, colon, _ = text.partition(":")
-    if name.strip() in SPECS and (colon or not Path(text).exists()):
-        return _plan_of(parse_spec(text, SPECS), name.strip(), name.strip())
-    return read_workload(find_workload(text))
+    if name.strip() in specs and (colon or not Path(text).exists()):
+        return _plan_of(parse_spec(text, specs), name.strip(), name.strip())
+    return _read_file(find_workload(text), specs)
 
 
-def read_workload(path: Path) -> WorkloadPlan:
+def _read_file(path: Path, specs: Specs) -> WorkloadPlan:
     """The plan that a workload file describes; its data file is looked for beside it.
 
     Raises:
@@ -106,7 +58,11 @@ def read_workload(path: Path) -> WorkloadPlan:
 
     """
     file = load_yaml(path, WorkloadFile)
-    made = SPECS[file.format]
+    made = specs.get(file.format)
+    if made is None:
+        raise InputError(
+            f"`{path}`: `format` is `{file.format}`", f"known: {', '.join(sorted(specs))}"
+        )
     said = {
         key: value
         for key in WorkloadFile.__struct_fields__[2:]

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from hashlib import sha256
-from typing import Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from msgspec import Struct
 
-from loadgen.model.plan import EndpointType, Plan, TokenFit
+from loadgen.model.plan import EndpointType, Plan, TokenFit, WorkloadPlan
 from loadgen.model.session import Session
+
+History = Literal["recorded", "live"]
+"""What later turns quote: the file's or made-up answers, or those that the server gave."""
 
 
 class WorkloadContext(Struct, frozen=True):
@@ -44,6 +47,13 @@ class Sessions(Protocol):
 
     def rows_over(self, limit_tok: int, count: Callable[[str], int] | None = None) -> Overlong:
         """How many prompts don't fit into `limit_tok` together with the answer they ask for."""
+
+
+class Format(NamedTuple):
+    """One way to come to sessions: what a user may say of it, and what opens it."""
+
+    options: type[Struct]
+    open: Callable[[WorkloadPlan, WorkloadContext], Sessions]
 
 
 def context_of(plan: Plan) -> WorkloadContext:

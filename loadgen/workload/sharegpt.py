@@ -18,7 +18,7 @@ from loadgen.workload.bodies import json_text, limits, message, refuse_live_comp
 from loadgen.workload.chat import CHARS_PER_TOK, parse_osl
 from loadgen.workload.lengths import Length, parse_gap, parse_length
 from loadgen.workload.rows import Rows
-from loadgen.workload.sessions import Overlong, WorkloadContext, salt_mark
+from loadgen.workload.sessions import History, Overlong, WorkloadContext, salt_mark
 
 _HUMAN = ("human", "user")
 _ANSWER = ("gpt", "assistant", "chatgpt", "model", "bing", "bard")
@@ -42,6 +42,20 @@ class Exchange(Struct, frozen=True):
 
     asked: str
     answered: str
+
+
+class ShareGptSpec(Struct, frozen=True):
+    """`sharegpt:FILE`: conversations, as an array or one a line."""
+
+    path: str
+    osl: str = "256"
+    turns: str = "1"
+    think: str = "0"
+    system: str = ""
+    once: bool = False
+    ignore_eos: bool = False
+    history: History = "recorded"
+    salted: bool = True
 
 
 class ShareGpt:

@@ -8,17 +8,34 @@ from collections.abc import Callable
 from functools import cached_property
 from random import Random
 
+from msgspec import Struct
+
 from loadgen.errors import UsageError
 from loadgen.model.plan import WorkloadPlan
 from loadgen.model.session import Answer, Session, Turn, Wait
 from loadgen.tokens import TextPool
 from loadgen.workload.bodies import json_text, limits, message, refuse_live_completions
 from loadgen.workload.lengths import Fixed, parse_gap, parse_length
-from loadgen.workload.sessions import Overlong, WorkloadContext
+from loadgen.workload.sessions import History, Overlong, WorkloadContext
 
 SALT_TOK = 16
 """Tokens of the opening that differs from run to run, within the asked length."""
 _SAMPLE = 200
+
+
+class SyntheticSpec(Struct, frozen=True):
+    """`synthetic:isl=1024,osl=256`; distributions stand in quotes: `isl='uniform:512,2048'`."""
+
+    isl: str = "1024"
+    osl: str = "256"
+    shared_prefix_tok: int = 0
+    turns: str = "1"
+    think: str = "0"
+    system: str = ""
+    ignore_eos: bool = False
+    isl_is_wire: bool = False
+    history: History = "recorded"
+    salted: bool = True
 
 
 class Synthetic:

@@ -73,7 +73,7 @@ def test_text_of_any_script_survives_every_format_that_reads_files(
         ]
         path.write_bytes(b"\n".join(map(msgspec.json.encode, rows)))
         plan = WorkloadPlan(format=name, path=str(path), salted=False)
-        sessions = FORMATS[name](plan, WorkloadContext())
+        sessions = FORMATS[name].open(plan, WorkloadContext())
         for index, text in enumerate(texts):
             session = sessions.session(0, index)
             assert session is not None

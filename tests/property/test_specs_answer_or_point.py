@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from loadgen.errors import UsageError
 from loadgen.specs import parse_counts, parse_duration_ns, parse_rate_rps, parse_spec, parse_tokens
-from loadgen.workload.files import SPECS
+from loadgen.workload import FORMATS
 from loadgen.workload.lengths import GAPS, LENGTHS
 
+SPECS = {name: made.options for name, made in FORMATS.items()}
 NAMES = [*LENGTHS, *GAPS, *SPECS]
 PIECES = st.sampled_from(
     [*NAMES, "isl", "sd", "low", ":", ",", "=", "'", '"', "..", " ", "k", "/s"]
@@ -34,7 +35,7 @@ def read(text: str, table: dict[str, type]) -> object:
         parse_tokens,
         lambda text: read(text, dict(LENGTHS)),
         lambda text: read(text, dict(GAPS)),
-        lambda text: read(text, dict(SPECS)),
+        lambda text: read(text, SPECS),
     ],
 )
 @given(TEXTS)

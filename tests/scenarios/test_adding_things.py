@@ -59,9 +59,17 @@ def format_tally(summary: Summary, recording: Recording) -> Iterable[str]:
 
 FORMAT = '''"""Sessions that ask for the square of their index."""
 
+from msgspec import Struct
+
 from loadgen.model.plan import WorkloadPlan
 from loadgen.model.session import Session, Turn
 from loadgen.workload.sessions import Overlong, WorkloadContext
+
+
+class SquaresSpec(Struct, frozen=True):
+    """`squares:osl=8`."""
+
+    osl: str = "8"
 
 
 class Squares:
@@ -165,19 +173,18 @@ async def test_an_output_is_a_file_and_a_line(house: House) -> None:
     assert await house.report(run, "tally") == "closed:1 6\n"
 
 
-async def test_a_workload_format_is_a_file_and_a_line_and_its_options(house: House) -> None:
+async def test_a_workload_format_is_a_file_and_a_line(house: House) -> None:
     house.append("workload/squares.py", FORMAT)
     house.change(
         "workload/__init__.py",
-        "from loadgen.workload.synthetic import Synthetic\n",
-        "from loadgen.workload.squares import Squares\n"
-        "from loadgen.workload.synthetic import Synthetic\n",
+        "from loadgen.workload.synthetic import Synthetic, SyntheticSpec\n",
+        "from loadgen.workload.squares import Squares, SquaresSpec\n"
+        "from loadgen.workload.synthetic import Synthetic, SyntheticSpec\n",
     )
-    house.change("workload/__init__.py", '"chat": Chat,', '"chat": Chat, "squares": Squares,')
-    options = 'class SquaresSpec(Struct, frozen=True):\n    osl: str = "8"\n\n\nSPECS: '
-    house.change("workload/files.py", "SPECS: ", options)
     house.change(
-        "workload/files.py", '"chat": ChatSpec,', '"chat": ChatSpec, "squares": SquaresSpec,'
+        "workload/__init__.py",
+        '"chat": Format(ChatSpec, Chat),',
+        '"chat": Format(ChatSpec, Chat), "squares": Format(SquaresSpec, Squares),',
     )
     async with ScriptedServer(answer()) as server:
         run = await house.run(server, "--workload", "squares:osl=5")
