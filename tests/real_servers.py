@@ -49,10 +49,18 @@ class Server:
 
     def metric(self, name: str) -> float:
         """Sum over the series of one Prometheus counter or gauge; raises where it is missing."""
-        lines = [line for line in self.get("/metrics").splitlines() if _named(line, name)]
-        if not lines:
-            raise LookupError(f"{self.url}/metrics has no {name}")
-        return sum(float(line.rsplit(" ", 1)[1]) for line in lines)
+        return self.metrics(name)[name]
+
+    def metrics(self, *names: str) -> dict[str, float]:
+        """Several of them out of one answer, so that they belong to one moment."""
+        text = self.get("/metrics").splitlines()
+        found = {}
+        for name in names:
+            lines = [line for line in text if _named(line, name)]
+            if not lines:
+                raise LookupError(f"{self.url}/metrics has no {name}")
+            found[name] = sum(float(line.rsplit(" ", 1)[1]) for line in lines)
+        return found
 
     def log_text(self) -> str:
         return self.log.read_text(encoding="utf-8", errors="replace")

@@ -130,8 +130,8 @@ def watching(server: Server, *names: str, every_s: float = 0.02) -> Iterator[Wat
 
     def watch() -> None:
         while not stop.wait(every_s):
-            for name in names:
-                watched.peaks[name] = max(watched.peaks[name], server.metric(name))
+            for name, value in server.metrics(*names).items():
+                watched.peaks[name] = max(watched.peaks[name], value)
 
     thread = threading.Thread(target=watch)
     thread.start()

@@ -19,7 +19,8 @@ class Glimpse:
     """Times in ns since the request was sent; None where no text came.
 
     `reads` counts the text events that each read brought, in order. `alone_frac` is the share of
-    text events that came in small reads, the first and the last read not counted.
+    text events that came in small reads, the first and the last read not counted. `starved_ns`
+    is how long our own loop did not run while the answer came.
     """
 
     record: Record
@@ -35,6 +36,7 @@ class Glimpse:
     cached_tokens: bool
     reasoning_field: str | None
     token_ids: bool
+    starved_ns: int = 0
 
     @property
     def text_events(self) -> int:
@@ -42,7 +44,7 @@ class Glimpse:
         return sum(self.reads)
 
 
-def look_at(exchange: Exchange, secrets: tuple[str, ...] = ()) -> Glimpse:
+def look_at(exchange: Exchange, secrets: tuple[str, ...] = (), starved_ns: int = 0) -> Glimpse:
     """The glimpse of one exchange. Never raises on any bytes."""
     record = decode(exchange, secrets=secrets)
     body = take_arrivals(exchange).body
@@ -68,6 +70,7 @@ def look_at(exchange: Exchange, secrets: tuple[str, ...] = ()) -> Glimpse:
         cached_tokens=any(event.usage and event.usage.cached_tok is not None for event in usages),
         reasoning_field=next(filter(None, map(_reasoning_field, events)), None),
         token_ids=any(choice.token_ids for event in events for choice in event.choices or ()),
+        starved_ns=starved_ns,
     )
 
 

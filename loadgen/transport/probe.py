@@ -40,6 +40,8 @@ PAUSE_S = 0.02
 SLOW_ROUNDS = 3
 SLOW_NS = 3 * NS_PER_S
 WAIT_S = 1.0
+TICK_S = 0.001
+STARVED_NS = 3 * NS_PER_MS
 DEADLINES = Deadlines(
     connect_ns=5 * NS_PER_S, first_token_ns=120 * NS_PER_S, total_ns=300 * NS_PER_S
 )
@@ -142,6 +144,32 @@ class _Senders:
         return sender
 
 
+class _LoopWatch:
+    """How long this event loop did not get to run, beyond what its timers are coarse, ns."""
+
+    starved_ns = 0
+
+    async def __aenter__(self) -> "_LoopWatch":
+        self._last_at_ns = clock.now_ns()
+        self._task = asyncio.create_task(self._tick())
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._task.cancel()
+        self._book()
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK_S)
+            self._book()
+
+    def _book(self) -> None:
+        now_ns = clock.now_ns()
+        gap_ns = now_ns - self._last_at_ns
+        self.starved_ns += gap_ns if gap_ns > STARVED_NS else 0
+        self._last_at_ns = now_ns
+
+
 @dataclass(slots=True)
 class _Talk:
     """The small requests of one probe and what they showed."""
@@ -242,8 +270,9 @@ class _Talk:
             self.usage_running = seen.running_usage
 
     async def _again(self, target: TargetPlan, members: bytes) -> Glimpse:
-        exchange = await self.send(target, members)
-        seen = look_at(exchange, self.secrets)
+        async with _LoopWatch() as watch:
+            exchange = await self.send(target, members)
+        seen = look_at(exchange, self.secrets, watch.starved_ns)
         if target is self.target:
             self.later.append(exchange)
         self.others.append(seen)

@@ -57,6 +57,7 @@ def test_64_of_64_are_good_though_each_connection_is_closed(swept: Swept) -> Non
 def test_streamed_tokens_equal_usage_and_the_servers_counters(swept: Swept) -> None:
     table = swept.run.table
     assert set(table.usage_output_tok) == {OUTPUT_TOK}
+    assert set(table.finish_reason) == {"length"}
     text = table.event_kind != EventKind.OTHER
     assert int(text.sum()) == 64 * OUTPUT_TOK
     assert swept.deltas["llamacpp:tokens_predicted_total"] == 64 * OUTPUT_TOK
@@ -70,18 +71,10 @@ def test_the_server_ran_what_the_sweep_held_in_flight(tmp_path: Path) -> None:
         llama_server(slots=4) as server,
         watching(server, *GAUGES, every_s=0.005) as watched,
     ):
-        run = sweep(server, prompts, tmp_path / "out", "-c", 8, "-n", 80)
+        run = sweep(server, prompts, tmp_path / "out", "-c", 8, "-n", 240)
     assert run.code == 0, run.stderr
     assert watched.peaks["llamacpp:requests_processing"] == 4
     assert 1 <= watched.peaks["llamacpp:requests_deferred"] <= 4
-
-
-def test_queueing_shows_in_the_first_token_and_not_in_its_speed(swept: Swept) -> None:
-    table = swept.run.table
-    finished = [str(reason) for reason in table.finish_reason]
-    assert finished == ["length"] * 64
-    waits = table.first_byte_at_ns - table.sent_at_ns
-    assert waits[table.point == 3].max() > waits[table.point == 0].max()
 
 
 def test_the_report_says_what_was_measured(swept: Swept) -> None:

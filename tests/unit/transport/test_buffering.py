@@ -1,6 +1,7 @@
 """Held back or not, by streams whose reads are written down: read at ms, with n text events."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -74,6 +75,14 @@ def test_one_stream_that_contradicts_keeps_a_proxy_from_blame() -> None:
     assert judge_buffering([held, held, spread], [ONE] * 3, 0)[0] is True
     early = _glimpse([(5, 2), (10, 2), (700, 20), (1090, 40)], 1091)
     assert judge_buffering([held, held, early], [ONE] * 3, 0)[0] is not True
+
+
+def test_streams_that_our_own_loop_missed_convict_nobody_but_may_clear() -> None:
+    blocks = _glimpse([(4, 17), (9, 18), (14, 18), (20, 11)], 21)
+    missed = replace(blocks, starved_ns=10 * MS)
+    assert judge_buffering([missed] * 8, [ONE] * 8, 0)[0] is None
+    assert judge_buffering([missed] * 5 + [blocks] * 3, [ONE] * 8, 0)[0] is True
+    assert judge_buffering([replace(_steady(64, 0.2), starved_ns=9 * MS)], [ONE], 0)[0] is False
 
 
 def test_an_answer_over_at_once_can_not_tell() -> None:
