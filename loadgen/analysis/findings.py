@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from loadgen.analysis import client_findings as client
+from loadgen.analysis import plausible
 from loadgen.analysis import point_findings as server
 from loadgen.analysis import run_findings as run_rules
 from loadgen.analysis import steady_findings as steadiness
@@ -60,6 +61,12 @@ POINT_RULES: tuple[PointRule, ...] = tuple(
         server.repeated_prompts,
         server.output_short,
         server.input_length_off,
+        plausible.impossible_times,
+        plausible.values_missing,
+        plausible.ttft_below_rtt,
+        plausible.ttft_below_floor,
+        plausible.tpot_below_floor,
+        plausible.above_compute_bound,
     )
 )
 
@@ -83,6 +90,8 @@ RUN_RULES: tuple[RunRule, ...] = tuple(
         run_rules.insecure,
         run_rules.stale_reconnects,
         run_rules.too_few,
+        plausible.system_too_small,
+        plausible.ttft_uniform,
         steadiness.steadiness_unknown,
     )
 )

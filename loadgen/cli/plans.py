@@ -13,6 +13,7 @@ from loadgen import clock
 from loadgen.cli.keys import parse_header, without_login
 from loadgen.cli.options import LoadOptions, MoneyOptions, SharedOptions
 from loadgen.cli.request_options import EndpointOptions, PromptOptions
+from loadgen.cli.system_file import load_system
 from loadgen.errors import UsageError
 from loadgen.model.plan import Deadlines, Plan, PointPlan, TargetPlan, WorkloadPlan
 from loadgen.schedule import SHAPES
@@ -58,7 +59,7 @@ def plan_of(order: Order, options: SharedOptions) -> Plan:
         workload=_workload(base, options.prompts),
         points=_points(order, base, options.load),
         deadlines=_deadlines(base, options.load),
-        prices=_prices(base, options.money),
+        **_declared(base, options),
         salt=options.prompts.salt if options.prompts.salt is not None else salt,
         **_rest(options),
     )
@@ -234,6 +235,21 @@ def _deadlines(base: Plan | None, options: LoadOptions) -> Deadlines:
     }
     lengths = {name: parse_duration_ns(text) for name, text in said.items() if text is not None}
     return msgspec.structs.replace(base.deadlines if base else Deadlines(), **lengths)
+
+
+def _declared(base: Plan | None, options: SharedOptions) -> dict[str, Any]:
+    """What was said of the system, and what money is; a declared system says how many GPUs."""
+    prices, path = _prices(base, options.money), options.endpoint.system
+    if path is None:
+        return {"prices": prices}
+    system = load_system(Path(path))
+    said = options.money.gpus
+    if said is not None and said != system.gpus:
+        raise UsageError(
+            f"`--gpus {said}`: the system file says {system.gpus}",
+            "leave --gpus away, or correct gpus_per_replica and replicas",
+        )
+    return {"prices": prices | {"gpus": float(system.gpus)}, "system": system}
 
 
 def _prices(base: Plan | None, options: MoneyOptions) -> dict[str, float]:

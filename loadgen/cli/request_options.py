@@ -45,6 +45,15 @@ class EndpointOptions:
             "--endpoint", says="Another route than the type's own.", group=ENDPOINT, metavar="PATH"
         ),
     ] = None
+    system: Annotated[
+        str | None,
+        option(
+            "--system",
+            says="What you declare of model and GPUs, as YAML: floors are held against it.",
+            group=ENDPOINT,
+            metavar="FILE",
+        ),
+    ] = None
     no_stream: Annotated[
         bool,
         option("--no-stream", says="Ask for whole answers: no TTFT, no TPOT.", group=ENDPOINT),

@@ -4,6 +4,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from loadgen.model.system import DeclaredSystem
+
 PLAN_VERSION = 1
 
 EndpointType = Literal["chat", "completions"]
@@ -117,6 +119,8 @@ class Plan(Struct, frozen=True):
     preflight: bool = True
     prices: dict[str, float] = {}
     """`gpu_usd_per_h`, `gpus`: what the user said money is; empty when nothing was said."""
+    system: DeclaredSystem | None = None
+    """What the user said of model and GPUs (`--system`); None when nothing was said."""
     label: str = ""
     floor: Literal["quick", "strict"] = "quick"
     """How long a window must be to count as steady: no floor, or that of `docs/definitions.md`."""

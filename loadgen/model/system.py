@@ -5,19 +5,26 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 Billions = Annotated[float, Meta(gt=0, le=100_000)]
-Positive = Annotated[float, Meta(gt=0)]
+ParamBytes = Annotated[float, Meta(gt=0, le=8)]
+CacheBytes = Annotated[float, Meta(ge=0, le=1e8)]
 Count = Annotated[int, Meta(ge=1)]
+MemoryGb = Annotated[float, Meta(gt=0, le=10_000)]
+BandwidthTbps = Annotated[float, Meta(gt=0, le=1_000)]
+Peaks = Annotated[dict[str, Annotated[float, Meta(gt=0, le=10_000_000)]], Meta(min_length=1)]
+"""Dense 10^12 FLOP/s by number format: bf16, fp8, fp4."""
+Watts = Annotated[float, Meta(gt=0, le=20_000)]
+StepTok = Annotated[float, Meta(ge=1, le=64)]
 
 
 class DeclaredModel(Struct, frozen=True, forbid_unknown_fields=True):
     """The model as its user describes it; parameters in 10^9, bytes as they are."""
 
     params_total_b: Billions
-    weight_bytes_per_param: Annotated[float, Meta(gt=0, le=8)]
+    weight_bytes_per_param: ParamBytes
     name: str = ""
     params_active_b: Billions | None = None
     """None: a dense model, each token uses all of them."""
-    kv_bytes_per_token: Annotated[float, Meta(ge=0, le=1e8)] | None = None
+    kv_bytes_per_token: CacheBytes | None = None
     """None: not said; floors then leave the cache out."""
     layers: Count | None = None
     context_tok: Count | None = None
@@ -28,11 +35,10 @@ class DeclaredGpu(Struct, frozen=True, forbid_unknown_fields=True):
     """One of the GPUs that serve a replica: 10^9 bytes, 10^12 bytes/s, dense 10^12 FLOP/s."""
 
     name: str
-    memory_gb: Annotated[float, Meta(gt=0, le=10_000)]
-    bandwidth_tbps: Annotated[float, Meta(gt=0, le=1_000)]
-    dense_tflops: dict[str, Annotated[float, Meta(gt=0, le=10_000_000)]]
-    """By number format: bf16, fp8, fp4."""
-    tdp_w: Annotated[float, Meta(gt=0, le=20_000)] | None = None
+    memory_gb: MemoryGb
+    bandwidth_tbps: BandwidthTbps
+    dense_tflops: Peaks
+    tdp_w: Watts | None = None
     source: str = ""
 
 
@@ -45,7 +51,7 @@ class DeclaredSystem(Struct, frozen=True, forbid_unknown_fields=True):
     replicas: Count = 1
     compute_format: str | None = None
     """Number format of the matrix products; None: the fastest that the GPU has."""
-    tok_per_step: Annotated[float, Meta(ge=1, le=64)] = 1.0
+    tok_per_step: StepTok = 1.0
     """Tokens that one forward pass may yield: 1 + draft length with speculative decoding."""
     schema: Literal["system/1"] = "system/1"
 

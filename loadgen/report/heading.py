@@ -1,9 +1,13 @@
-"""What was measured, in three lines of facts: the endpoint, the load, the lengths."""
+"""What was measured, in three lines of facts: the endpoint, the load, the lengths.
+
+Where the user declared the system, a fourth line says so; it is never mixed with the others.
+"""
 
 import numpy as np
 
 from loadgen.model.plan import Plan
 from loadgen.model.summary import Summary
+from loadgen.model.system import DeclaredSystem
 from loadgen.model.table import ABSENT, Ints, Recording, RunTable
 from loadgen.report.figures import format_figure, format_number, format_percent
 from loadgen.report.layout import printable
@@ -12,7 +16,9 @@ from loadgen.units import s_from_ns
 
 def heading(summary: Summary, recording: Recording) -> list[list[str]]:
     """The facts of each line."""
-    return [_subject(recording), _load(summary, recording.plan), _lengths(recording)]
+    lines = [_subject(recording), _load(summary, recording.plan), _lengths(recording)]
+    system = recording.plan.system
+    return lines if system is None else [*lines, _declared(system)]
 
 
 def _subject(recording: Recording) -> list[str]:
@@ -23,6 +29,24 @@ def _subject(recording: Recording) -> list[str]:
     engine = " ".join(word for word in (observed.engine, observed.engine_version) if word)
     where = f"{engine or 'unknown engine'} at {plan.target.base_url.removesuffix('/v1')}"
     return [printable(fact) for fact in (tool, where, plan.target.model or "model unknown")]
+
+
+def _declared(system: DeclaredSystem) -> list[str]:
+    """`declared: deepseek-v3 · 37 of 671e9 params x 1 B · 8 x H200`."""
+    model = system.model
+    total = f"{model.params_total_b:g}e9 params"
+    if model.params_active_b is not None:
+        total = f"{model.params_active_b:g} of {total}"
+    facts = [
+        f"declared: {model.name or 'a model'}",
+        f"{total} x {model.weight_bytes_per_param:g} B",
+        f"{system.gpus_per_replica} x {system.gpu.name}",
+    ]
+    if system.replicas > 1:
+        facts[-1] += f" x {system.replicas} replicas"
+    if system.tok_per_step > 1:
+        facts.append(f"{system.tok_per_step:g} tokens a step")
+    return [printable(fact) for fact in facts]
 
 
 def _load(summary: Summary, plan: Plan) -> list[str]:

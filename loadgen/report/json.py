@@ -23,6 +23,7 @@ def format_json(summary: Summary, recording: Recording) -> Iterable[str]:
         "in_flight_at_end": recording.in_flight_at_end,
         "summary": summary,
         "plan": recording.plan,
+        "declared": recording.plan.system,
         "observed": recording.observed,
         "client_health": recording.health,
         "provenance": recording.provenance,
