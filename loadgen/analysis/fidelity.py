@@ -3,6 +3,10 @@
 Columns of the grade table: error left in stamps, loop lag, lateness of sends. A kernel stamp is
 exact while its read holds one event, so a late loop costs nothing there; it errs by at most the
 read's wait where one read brought several events. User stamps err by the loop lag itself.
+
+Where a canary was read beside the load, its p99 is the error left in stamps, measured. Its events
+are 50 ms apart and so never share a read with another: where measured ones did, the time that
+the canary's waited to be read bounds their error, and the tighter of both bounds counts.
 """
 
 from collections.abc import Sequence
@@ -17,6 +21,7 @@ from loadgen.analysis.speed import tpot_s
 from loadgen.analysis.stats import quantile
 from loadgen.model.exchange import StampKind
 from loadgen.model.observed import ClientHealth
+from loadgen.model.provenance import Calibration
 from loadgen.model.table import ABSENT, Flags
 from loadgen.units import MS_PER_S, NS_PER_S
 
@@ -29,6 +34,10 @@ LOOP_LAG_S = (0.001, 0.010, 0.050)
 SEND_FRACS = (0.01, 0.05, 0.10)
 SEND_FLOORS_S = (0.002, 0.005, 0.010)
 GC_A_MAX_S = 0.002
+CANARY_N_MIN = 20
+"""A second of canary: fewer events have no p99."""
+PRESSURE_A_MAX = 0.20
+STEAL_A_MAX = 0.01
 KERNEL_STAMP_S = 0.00003
 """p99 error of a kernel stamp whose read held one event, measured on loopback."""
 
@@ -44,18 +53,36 @@ class Fidelity:
     send_lag_s: float | None = None
     multi_read_frac: float = 0.0
     kernel: bool = False
+    canary_n: int = 0
+    """Events of the canary behind `stamp_error_s`; 0: it is a bound, not measured."""
+    bound_s: float | None = None
+    """What the events of reads with several can err by; None where such reads are few."""
 
 
-def fidelity(frame: Frame, health: Sequence[ClientHealth]) -> Fidelity:
-    """The client's grade at one point, from stamps, reads, sends and the loop's own probe."""
+@dataclass(frozen=True, slots=True)
+class CanarySays:
+    """The worst worker's canary: p99 of stamp error and of time to be read, seconds."""
+
+    error_s: float
+    wait_s: float
+    n: int
+    kernel: bool
+
+
+def fidelity(
+    frame: Frame, health: Sequence[ClientHealth], calibration: Calibration | None = None
+) -> Fidelity:
+    """The client's grade at one point: canary, stamps, reads, sends, the loop's own probe, host."""
     rows = frame.chosen & (frame.requests.table.sent_at_ns != ABSENT)
     if not rows.any():
         return Fidelity(UNGRADED, "no request to judge by, no canary")
+    canary = canary_says(health)
     kernel = bool((frame.requests.table.stamp_kind[rows] == str(StampKind.KERNEL)).all())
     lags = [h.loop_lag_p99_ns for h in health if h.loop_lag_p99_ns is not None]
     loop_lag_s = max(lags) / NS_PER_S if lags else None
     multi_frac = _multi_read_frac(frame, rows)
-    stamp_s = _kernel_error_s(frame, rows, multi_frac) if kernel else loop_lag_s
+    bound_s = _kernel_error_s(frame, rows, multi_frac) if kernel and multi_frac > 0.01 else None
+    stamp_s = _stamp_error_s(canary, bound_s, loop_lag_s, kernel=kernel)
     held_back = any(h.rate_waits for h in health)
     send_s = None if held_back else _send_lag_s(frame, rows)
     if stamp_s is None:
@@ -64,11 +91,46 @@ def fidelity(frame: Frame, health: Sequence[ClientHealth]) -> Fidelity:
         "stamps": _stamp_grade(stamp_s, _step_s(frame)),
         "loop lag": _loop_grade(loop_lag_s, health, kernel=kernel),
         "sends": _send_grade(send_s, _gap_s(frame)),
+        "host": _host_grade(health),
     }
     worst = max(marks.values())
     said = ", ".join(name for name, mark in marks.items() if mark == worst and worst > 0)
-    basis = f"{said or 'stamps, loop lag and sends'}; no canary"
-    return Fidelity(GRADES[worst], basis, stamp_s, loop_lag_s, send_s, multi_frac, kernel)
+    basis = f"{said or 'stamps, loop lag and sends'}; {_vouched(canary, calibration)}"
+    n = canary.n if canary is not None else 0
+    return Fidelity(
+        GRADES[worst], basis, stamp_s, loop_lag_s, send_s, multi_frac, kernel, n, bound_s
+    )
+
+
+def canary_says(health: Sequence[ClientHealth]) -> CanarySays | None:
+    """The worst of all workers; None where one of them heard less than a second of it."""
+    heard = [h for h in health if h.canary_n >= CANARY_N_MIN and h.canary_p99_ns is not None]
+    if not heard or len(heard) < len(health):
+        return None
+    return CanarySays(
+        error_s=max(h.canary_p99_ns or 0 for h in heard) / NS_PER_S,
+        wait_s=max(h.canary_wait_p99_ns or 0 for h in heard) / NS_PER_S,
+        n=sum(h.canary_n for h in heard),
+        kernel=all(h.canary_stamp == str(StampKind.KERNEL) for h in heard),
+    )
+
+
+def _stamp_error_s(
+    canary: CanarySays | None, bound_s: float | None, loop_lag_s: float | None, *, kernel: bool
+) -> float | None:
+    """Measured where a canary was heard; else what kernel or loop let one expect."""
+    if canary is None:
+        return (bound_s or KERNEL_STAMP_S) if kernel else loop_lag_s
+    if not kernel:
+        return canary.wait_s
+    return max(canary.error_s, min(bound_s, canary.wait_s) if bound_s is not None else 0.0)
+
+
+def _vouched(canary: CanarySays | None, calibration: Calibration | None) -> str:
+    if canary is None:
+        return "no canary" if calibration is None else "no canary, calibrated by selftest"
+    beside = "alone, not calibrated" if calibration is None else "and calibration"
+    return f"canary {beside} ({canary.n} events)"
 
 
 def describe_timing(found: Sequence[Fidelity]) -> str:
@@ -78,10 +140,13 @@ def describe_timing(found: Sequence[Fidelity]) -> str:
         return ""
     error = in_ms(max(f.stamp_error_s or 0.0 for f in known))
     source = "kernel" if all(f.kernel for f in known) else "user"
+    measured = ", measured by the canary" if all(f.canary_n for f in known) else ""
     share = max(f.multi_read_frac for f in known)
+    bounds = [f.bound_s for f in known if f.bound_s is not None]
+    bound = f" (late by {in_ms(max(bounds))} at most)" if bounds and measured else ""
     return (
-        f"stamps ±{error} at p99 ({source}), "
-        f"{share:.1%} of the reads with text brought several events"
+        f"stamps ±{error} at p99 ({source}{measured}), "
+        f"{share:.1%} of the reads with text brought several events{bound}"
     )
 
 
@@ -103,11 +168,10 @@ def _multi_read_frac(frame: Frame, rows: Flags) -> float:
 def _kernel_error_s(frame: Frame, rows: Flags, multi_frac: float) -> float:
     """p99 over reads: exact where single, else at most as late as the read waited.
 
-    Lateness joins two events only by waiting a whole gap. Where no read of a request waited as
-    long as its TPOT, the server sent them together, and they waited as a read usually does.
+    For shares above 1 %. Lateness joins two events only by waiting a whole gap. Where no read of a
+    request waited as long as its TPOT, the server sent them together, and they waited as a read
+    usually does.
     """
-    if multi_frac <= 0.01:
-        return KERNEL_STAMP_S
     table = frame.requests.table
     longest_s = table.seen_lag_max_ns / NS_PER_S
     usual_s = table.seen_lag_sum_ns / np.maximum(table.reads, 1) / NS_PER_S
@@ -159,6 +223,19 @@ def _loop_grade(lag_s: float | None, health: Sequence[ClientHealth], *, kernel: 
     if any(h.gc_pause_max_ns > GC_A_MAX_S * NS_PER_S for h in health):
         mark = max(mark, 1)
     return min(mark, 1) if kernel else mark
+
+
+def _host_grade(health: Sequence[ClientHealth]) -> int:
+    """A throttled, stolen or crowded core costs A: the canary tells whether it cost more."""
+    hosts = [h.host for h in health if h.host is not None]
+    return int(
+        any(
+            (host.throttles or 0) > 0
+            or (host.steal_frac or 0.0) >= STEAL_A_MAX
+            or (host.pressure_frac or 0.0) >= PRESSURE_A_MAX
+            for host in hosts
+        )
+    )
 
 
 def _send_grade(lag_s: float | None, gap_s: float | None) -> int:

@@ -3,6 +3,7 @@
 import asyncio
 import gc
 from array import array
+from collections.abc import Sequence
 
 from loadgen import clock
 from loadgen.units import NS_PER_MS, NS_PER_S
@@ -19,6 +20,9 @@ class Pulse:
         self._lag_ns = array("q")
         self._gc_started_ns = 0
         self.gc_pause_max_ns = 0
+        self.gc_pause_sum_ns = 0
+        self.gc_pauses = 0
+        self._recent_max_ns = 0
         self._timer: asyncio.TimerHandle | None = None
         self._due_ns = 0
 
@@ -26,7 +30,8 @@ class Pulse:
         """Begins anew: earlier lags are forgotten."""
         self.stop()
         self._lag_ns = array("q")
-        self.gc_pause_max_ns = 0
+        self._recent_max_ns = 0
+        self.gc_pause_max_ns = self.gc_pause_sum_ns = self.gc_pauses = 0
         gc.callbacks.append(self._on_gc)
         self._arm()
 
@@ -40,10 +45,12 @@ class Pulse:
 
     def lag_ns(self, fraction: float) -> int | None:
         """Quantile of the loop lag (nearest rank, 1.0 the maximum); None without a beat."""
-        if not self._lag_ns:
-            return None
-        ordered = sorted(self._lag_ns)
-        return ordered[min(len(ordered) - 1, int(fraction * len(ordered)))]
+        return quantile_ns(self._lag_ns, fraction)
+
+    def take_recent_max_ns(self) -> int:
+        """The largest lag since this was last asked for."""
+        recent_ns, self._recent_max_ns = self._recent_max_ns, 0
+        return recent_ns
 
     def _arm(self) -> None:
         self._due_ns = clock.now_ns() + PERIOD_NS
@@ -51,7 +58,9 @@ class Pulse:
         self._timer = loop.call_later(PERIOD_NS / NS_PER_S, self._beat)
 
     def _beat(self) -> None:
-        self._lag_ns.append(max(0, clock.now_ns() - self._due_ns - TIMER_FLOOR_NS))
+        lag_ns = max(0, clock.now_ns() - self._due_ns - TIMER_FLOOR_NS)
+        self._lag_ns.append(lag_ns)
+        self._recent_max_ns = max(self._recent_max_ns, lag_ns)
         self._arm()
 
     def _on_gc(self, stage: str, _info: dict[str, int]) -> None:
@@ -60,3 +69,13 @@ class Pulse:
         else:
             pause_ns = clock.now_ns() - self._gc_started_ns
             self.gc_pause_max_ns = max(self.gc_pause_max_ns, pause_ns)
+            self.gc_pause_sum_ns += pause_ns
+            self.gc_pauses += 1
+
+
+def quantile_ns(values: Sequence[int], fraction: float) -> int | None:
+    """The nearest rank (1.0 the maximum); None without any value."""
+    if not values:
+        return None
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(fraction * len(ordered)))]

@@ -10,12 +10,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from loadgen import clock
 from loadgen.errors import LoadgenError
 from loadgen.measure.children import Pair, start_pair
-from loadgen.measure.frames import Command, Go, Halt, Prepare
+from loadgen.measure.frames import Command, Go, Halt, Listen, Prepare
 from loadgen.measure.provenance import provenance_of
 from loadgen.measure.status import Status
+from loadgen.measure.surroundings import Surroundings
 from loadgen.measure.watching import Watcher
 from loadgen.model.observed import ClientHealth, Observed
 from loadgen.model.plan import Anchor, Plan, PointPlan, Share
@@ -49,6 +52,7 @@ class Conductor:
         self._watch = watch
         self._progress = Progress.create(folder, plan.workers)
         self._watcher = Watcher(plan, self._progress)
+        self._surroundings = Surroundings(plan, observed, lambda port: self._tell_all(Listen(port)))
         self._pairs: list[Pair] = []
         self._interrupts = 0
         self._is_broken = False
@@ -72,6 +76,7 @@ class Conductor:
                 pair.kill()
             raise
         finally:
+            await self._surroundings.leave()
             await asyncio.gather(*(pair.leave() for pair in self._pairs))
             self._write_end()
 
@@ -87,6 +92,7 @@ class Conductor:
         start_at_ns = clock.now_ns() + START_LEAD_NS
         self._watcher.start_point(point, start_at_ns)
         self._tell_all(Go(start_at_ns))
+        self._surroundings.start_point(start_at_ns)
         if point is self._plan.points[0]:
             update_run_file(self._folder, provenance=provenance_of(self._plan, self._secrets))
         looking = asyncio.create_task(self._look())
@@ -96,9 +102,10 @@ class Conductor:
             looking.cancel()
             with suppress(asyncio.CancelledError):
                 await looking
+        host = await self._surroundings.end_point()
         self._watch(self._watcher.look())
         for health in healths:
-            append_health(self._folder, health.share, health)
+            append_health(self._folder, health.share, replace(health, host=host))
 
     async def _look(self) -> None:
         while True:

@@ -46,6 +46,12 @@ class Halt(Struct, frozen=True, tag=True):
     at_once: bool = False
 
 
+class Listen(Struct, frozen=True, tag=True):
+    """To a worker: read the canary's ticks from that port of this machine until the run ends."""
+
+    port: int
+
+
 class Ready(Struct, frozen=True, tag=True):
     """From a worker: it can start the prepared point at once."""
 
@@ -64,7 +70,7 @@ class Failed(Struct, frozen=True, tag=True):
     exit_code: int = 1
 
 
-Command = Prepare | Go | Halt
+Command = Prepare | Go | Halt | Listen
 Report = Ready | PointDone | Failed
 
 _encoder = msgspec.msgpack.Encoder()

@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from itertools import count, islice
 
 from loadgen import clock
-from loadgen.engine import Alarms, Driver, Load, Pulse, RateCeiling, Stage, Tally
+from loadgen.engine import Alarms, Driver, Load, RateCeiling, Stage, Tally
+from loadgen.measure.witness import LOOK_PERIOD_NS, Witness
 from loadgen.model.exchange import Exchange
 from loadgen.model.observed import ClientHealth
 from loadgen.model.plan import Plan, PointPlan, Share
@@ -18,9 +19,10 @@ from loadgen.specs import parse_spec
 from loadgen.store.progress import WorkerRow
 from loadgen.transport.call import Sender
 from loadgen.transport.live import live_answer
+from loadgen.units import NS_PER_S
 from loadgen.workload import Sessions
 
-PROGRESS_PERIOD_S = 0.1
+PROGRESS_PERIOD_S = LOOK_PERIOD_NS / NS_PER_S
 
 
 class PointRun:
@@ -41,7 +43,6 @@ class PointRun:
         self._sender = sender
         self._tally = Tally()
         self._alarms = Alarms()
-        self._pulse = Pulse()
         rate_rps = plan.max_rate_rps
         self._ceiling = None if rate_rps is None else RateCeiling(rate_rps / share.count)
         self._slots = None if shape.slots is None else own_slots(share, shape.slots)
@@ -70,7 +71,13 @@ class PointRun:
         """Nothing more is issued; what is in flight goes on."""
         self._driver.halt(reason)
 
-    async def run(self, start_at_ns: int, sink: Callable[[Exchange], None], row: WorkerRow) -> None:
+    async def run(
+        self,
+        start_at_ns: int,
+        sink: Callable[[Exchange], None],
+        row: WorkerRow,
+        witness: Witness,
+    ) -> None:
         """Returns when every issued request has ended and went to the sink."""
         self._started_at_ns = start_at_ns
         stage = Stage(
@@ -84,16 +91,16 @@ class PointRun:
             phase_at=self._driver.phase_at,
             ceiling=self._ceiling,
         )
-        self._pulse.start()
-        showing = asyncio.create_task(self._show(row))
+        witness.start()
+        showing = asyncio.create_task(self._show(row, witness))
         try:
             await self._driver.run(start_at_ns, stage)
         finally:
             showing.cancel()
-            self._pulse.stop()
-        self._write_progress(row)
+            witness.stop()
+        self._write_progress(row, witness)
 
-    def health(self) -> ClientHealth:
+    def health(self, witness: Witness) -> ClientHealth:
         """How this worker fared, once the point has ended."""
         tally, sender, before, ceiling = self._tally, self._sender, self._before, self._ceiling
         return ClientHealth(
@@ -110,30 +117,28 @@ class PointRun:
             connections_reused=sender.connections_reused - before.reused,
             stale_reconnects=sender.stale_reconnects - before.stale,
             reads=sender.reads - before.reads,
-            loop_lag_p50_ns=self._pulse.lag_ns(0.5),
-            loop_lag_p99_ns=self._pulse.lag_ns(0.99),
-            loop_lag_max_ns=self._pulse.lag_ns(1.0),
-            gc_pause_max_ns=self._pulse.gc_pause_max_ns,
             cpu_ns=clock.cpu_ns() - before.cpu_ns,
             rss_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             rate_wait_ns=0 if ceiling is None else ceiling.wait_ns,
             rate_waits=0 if ceiling is None else ceiling.waits,
             stop_reason=self._driver.stop_reason,
+            **witness.figures(),
         )
 
-    async def _show(self, row: WorkerRow) -> None:
+    async def _show(self, row: WorkerRow, witness: Witness) -> None:
         while True:
-            self._write_progress(row)
+            witness.look()
+            self._write_progress(row, witness)
             await asyncio.sleep(PROGRESS_PERIOD_S)
 
-    def _write_progress(self, row: WorkerRow) -> None:
+    def _write_progress(self, row: WorkerRow, witness: Witness) -> None:
         tally = self._tally
         row.point = self._point.index
         row.issued = tally.issued
         row.ended = tally.ended
         row.in_flight = tally.in_flight
         row.skipped = tally.skipped
-        row.loop_lag_max_ns = self._pulse.lag_ns(1.0) or 0
+        row.loop_lag_max_ns = witness.pulse.lag_ns(1.0) or 0
         row.heartbeat_ns = clock.now_ns()
 
 

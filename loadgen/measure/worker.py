@@ -22,6 +22,7 @@ from loadgen.measure.frames import (
     FrameSplitter,
     Go,
     Halt,
+    Listen,
     Orders,
     PointDone,
     Prepare,
@@ -32,6 +33,7 @@ from loadgen.measure.frames import (
 )
 from loadgen.measure.outbox import Outbox
 from loadgen.measure.point import PointRun
+from loadgen.measure.witness import Witness
 from loadgen.model.exchange import Outcome
 from loadgen.store.progress import Progress
 from loadgen.transport.call import Sender
@@ -51,8 +53,10 @@ class Worker:
         self._sender = Sender(plan.target, plan.deadlines, orders.secrets)
         self._sessions = open_workload(plan)
         self._outbox = Outbox(socket.socket(fileno=orders.exchange_fd), self._lose_scribe)
+        self._witness = Witness(lambda: self._outbox.bytes_waiting)
         self._row = Progress.open(Path(orders.folder)).worker(orders.share.index)
         self._point: PointRun | None = None
+        self._listening: asyncio.Future[None] | None = None
         self._halted = ""
 
     async def serve(self) -> None:
@@ -68,6 +72,7 @@ class Worker:
                 await self._run(command)
         await self._outbox.flushed()
         self._outbox.close()
+        await self._witness.canary.aclose()
         await self._sender.aclose()
 
     def _read_commands(
@@ -82,8 +87,13 @@ class Worker:
             command: Command = msgspec.msgpack.decode(body, type=Command)
             if isinstance(command, Halt):
                 self._halt(command)
+            elif isinstance(command, Listen):
+                self._listening = asyncio.ensure_future(self._listen(command))
             else:
                 commands.put_nowait(command)
+
+    async def _listen(self, command: Listen) -> None:
+        await self._witness.canary.listen(command.port, self._sender.watch())
 
     def _halt(self, command: Halt) -> None:
         self._halted = command.reason
@@ -104,14 +114,14 @@ class Worker:
         if self._halted:
             self._point.halt(self._halted)
         await self._point.prepare()
-        gc.collect()
-        gc.freeze()
+        _collect()
         _report(Ready())
 
     async def _run(self, command: Go) -> None:
         point = self._point
         assert point is not None
-        await point.run(command.start_at_ns, self._outbox.put, self._row)
+        await point.run(command.start_at_ns, self._outbox.put, self._row, self._witness)
+        health = point.health(self._witness)
         await self._outbox.flushed()
         if self._outbox.broken:
             raise LoadgenError(
@@ -119,7 +129,14 @@ class Worker:
                 "what it had written is kept; is the disk full?",
             )
         self._point = None
-        _report(PointDone(point.health()))
+        _report(PointDone(health))
+
+
+def _collect() -> None:
+    """Garbage of the last point goes; what stays is no longer looked at while a point runs."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
 
 
 def _report(report: Report) -> None:

@@ -34,6 +34,36 @@ class Observed(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
+class HostHealth(Struct, frozen=True):
+    """How the client's machine fared during one point, seen from outside the workers.
+
+    None where the platform does not tell. Shares are of wall time, 0 to 1; all counters are the
+    whole machine's but for the control group's throttling.
+    """
+
+    samples: int = 0
+    """Looks taken, one a second and one at each end."""
+    pressure_frac: float | None = None
+    """Time in which some process waited for a core (PSI cpu `some`)."""
+    pressure_max_frac: float | None = None
+    """The same in the worst second."""
+    steal_frac: float | None = None
+    """Core time that the hypervisor gave to others."""
+    steal_max_frac: float | None = None
+    throttles: int | None = None
+    """Periods in which the control group had used up its quota."""
+    throttled_ns: int | None = None
+    segments_sent: int | None = None
+    retransmits: int | None = None
+    """TCP segments sent again."""
+    load_1m: float | None = None
+    rtt_min_ns: int | None = None
+    rtt_p50_ns: int | None = None
+    rtt_max_ns: int | None = None
+    rtt_n: int = 0
+    """TCP handshakes with the target, one each two seconds; none under `--no-preflight`."""
+
+
 class ClientHealth(Struct, frozen=True):
     """How one worker's own process fared during one point. Durations in ns."""
 
@@ -55,6 +85,8 @@ class ClientHealth(Struct, frozen=True):
     loop_lag_p99_ns: int | None = None
     loop_lag_max_ns: int | None = None
     gc_pause_max_ns: int = 0
+    gc_pause_sum_ns: int = 0
+    gc_pauses: int = 0
     cpu_ns: int = 0
     rss_bytes: int | None = None
     rate_wait_ns: int = 0
@@ -62,3 +94,23 @@ class ClientHealth(Struct, frozen=True):
     rate_waits: int = 0
     stop_reason: str = ""
     """What ended the point: requests, duration, interrupted, no_more_sessions, error_limit."""
+    run_wait_ns: int | None = None
+    """Time that the loop's thread was ready to run and had no core; None where nobody counts."""
+    stall_max_ns: int | None = None
+    """Longest loop lag less what waiting for a core and the collector explain of it."""
+    canary_p50_ns: int | None = None
+    """Error of stamps under the true load: seen less sent of events that carry their send time."""
+    canary_p99_ns: int | None = None
+    canary_max_ns: int | None = None
+    canary_wait_p50_ns: int | None = None
+    """Read less sent of the same events: what a stamp can err by where one read brings several."""
+    canary_wait_p99_ns: int | None = None
+    canary_n: int = 0
+    canary_stamp: str = ""
+    """Who stamped the canary's events: kernel or user; empty without a canary."""
+    scribe_behind_ns: int = 0
+    """Time in which finished streams waited in the worker because the scribe took no more."""
+    scribe_behind_bytes: int = 0
+    """Most bytes that waited so."""
+    host: HostHealth | None = None
+    """The machine during this point; the same for every share."""

@@ -117,6 +117,8 @@ class Plan(Struct, frozen=True):
     tokenizer: str = ""
     metrics_url: str = ""
     preflight: bool = True
+    canary: bool = True
+    """Whether each worker also reads a stream of our own, whose send times are known."""
     prices: dict[str, float] = {}
     """`gpu_usd_per_h`, `gpus`: what the user said money is; empty when nothing was said."""
     system: DeclaredSystem | None = None

@@ -20,6 +20,7 @@ from loadgen.transport.proxies import proxy_for
 from loadgen.transport.reply import Piece, Reply
 from loadgen.transport.request import RequestTemplate
 from loadgen.transport.tls import open_context
+from loadgen.transport.watch import Watch
 
 if TYPE_CHECKING:
     from loadgen.transport.fallback import HttpxRoute
@@ -109,6 +110,10 @@ class Sender:
         """
         if self._detour is None and not self._target.fresh_connections:
             await self._pool.open_ahead(self._template.origin, count)
+
+    def watch(self) -> Watch | None:
+        """Who reads the sockets; None where httpx's own transport does."""
+        return None if self._detour is not None else self._pool.open_watch()
 
     def guard(self) -> None:
         """Reads the sockets now if 0.3 ms have passed since the last look."""

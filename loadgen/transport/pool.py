@@ -65,7 +65,7 @@ class Pool:
 
     async def dial(self, origin: Origin) -> Connection:
         """A new connection, TLS included. Raises: ConnectError with the kind of failure."""
-        watch = self._watch()
+        watch = self.open_watch()
         asked_at_ns = now_ns()
         book = self._names.known(origin.host, origin.port)
         resolved_at_ns = None
@@ -131,7 +131,8 @@ class Pool:
         async with asyncio.timeout(self._connect_ns / shares / NS_PER_S):
             await connection.open(address)
 
-    def _watch(self) -> Watch:
+    def open_watch(self) -> Watch:
+        """Who reads the sockets of this loop, made when first asked for."""
         if self.watch is None:
             self.watch = Watch(asyncio.get_running_loop())
         return self.watch
