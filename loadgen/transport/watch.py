@@ -4,12 +4,14 @@ The order on the loop is reads, then launches, then anything else; `guard` keeps
 """
 
 import asyncio
+from time import sleep
 
 from loadgen.clock import now_ns
 from loadgen.transport.connection import Connection
 from loadgen.transport.sockets import READ, Poller, Roster, open_poller
 from loadgen.transport.stamps import (
     ANCILLARY_BYTES,
+    HAS_KERNEL_STAMPS,
     SAMPLE_EVERY_NS,
     StampClock,
     unpack_stamp,
@@ -21,6 +23,13 @@ GUARD_NS = 300 * NS_PER_US
 
 READ_BYTES = 256 * 1024
 READY_AT_ONCE = 512
+
+GATHER_S = 0.0001
+FEW_READY = 16
+"""While looks follow each other within the guard's time and find few sockets each, a wake-up waits
+this long for more of them. Waking up costs more than reading: at 5,000 to 25,000 events a second
+that saves a quarter of the CPU. Kernel stamps tell when bytes came, not when they were read; events
+of one stream that are closer than this share a read, which is counted like all such."""
 
 
 class Watch:
@@ -39,12 +48,20 @@ class Watch:
         self.reads = 0
         self._buffer = memoryview(bytearray(READ_BYTES))
         self._looked_at_ns = now_ns()
-        loop.add_reader(self._poller.fileno(), self.drain)
+        self._found = 0
+        loop.add_reader(self._poller.fileno(), self._wake)
 
     def guard(self) -> None:
         """Reads the sockets now if 0.3 ms have passed since the last look at them."""
         if now_ns() - self._looked_at_ns > GUARD_NS:
             self.drain()
+
+    def _wake(self) -> None:
+        """The loop's own look; with kernel stamps a busy one gathers first."""
+        is_busy = self._found < FEW_READY and now_ns() - self._looked_at_ns < GUARD_NS
+        if is_busy and HAS_KERNEL_STAMPS:
+            sleep(GATHER_S)
+        self.drain()
 
     def drain(self) -> None:
         """One read of every socket that has something, then a slice to those that take one.
@@ -60,7 +77,9 @@ class Watch:
         buffer = self._buffer
         buffers = (buffer,)
         reads = 0
-        for fd, mask in self._poller.poll(0, READY_AT_ONCE):
+        ready = self._poller.poll(0, READY_AT_ONCE)
+        self._found = len(ready)
+        for fd, mask in ready:
             connection = watched.get(fd)
             if connection is None or (mask != READ and connection.note_mask(mask)):
                 continue
