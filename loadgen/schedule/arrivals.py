@@ -35,6 +35,11 @@ class Closed:
     slots: int
     think_ns: int = 0
 
+    def __post_init__(self) -> None:
+        """Refuses a load that never sends. Raises: ValueError."""
+        if self.slots < 1:
+            raise ValueError("slots must be at least 1")
+
     def arrivals(self, chance: random.Random) -> Iterator[int]:
         """Always due: the slots alone hold sessions back."""
         return repeat(0)
@@ -80,6 +85,11 @@ class Gamma:
     shape: float = 1.0
     slots: ClassVar[None] = None
     think_ns: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        """Refuses a shape that has no distribution. Raises: ValueError."""
+        if self.shape <= 0:
+            raise ValueError("shape must be above 0")
 
     def arrivals(self, chance: random.Random) -> Iterator[int]:
         """Running sums of gamma gaps of mean 1/rate seconds."""

@@ -4,6 +4,7 @@ from itertools import islice, pairwise
 
 import pytest
 
+from loadgen.errors import UsageError
 from loadgen.schedule import SHAPES
 from loadgen.specs import parse_spec
 
@@ -42,3 +43,9 @@ def test_random_gaps_have_the_asked_rate_and_variation(spec: str, variation: flo
 
 def test_the_same_seed_draws_the_same_arrivals() -> None:
     assert gaps_s("poisson:rate=5/s") == gaps_s("poisson:rate=5/s")
+
+
+@pytest.mark.parametrize("spec", ["closed:0", "closed:-2", "gamma:4/s,shape=0", "gamma:4/s,-1"])
+def test_a_load_that_can_send_nothing_is_refused(spec: str) -> None:
+    with pytest.raises(UsageError, match="must be"):
+        parse_spec(spec, SHAPES)
