@@ -3,7 +3,7 @@
 import os
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from urllib.parse import unquote, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from loadgen.cli.redaction import split_header
 from loadgen.errors import UsageError
@@ -25,12 +25,20 @@ def without_login(url: str) -> str:
     """The URL with a scheme and without user, password and closing slash. Raises: UsageError."""
     full = url if "://" in url else f"http://{url}"
     parts = urlsplit(full)
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
+    if parts.scheme not in {"http", "https"} or not parts.hostname or not _has_good_port(parts):
         raise UsageError(
             f"`{parts._replace(netloc=parts.netloc.rpartition('@')[2]).geturl()}` is no base URL",
             "write it as http://host:port, or use `mock:`",
         )
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
+
+
+def _has_good_port(parts: SplitResult) -> bool:
+    """Whether the port is absent or a number up to 65535."""
+    try:
+        return parts.port != 0
+    except ValueError:
+        return False
 
 
 def secrets_of(

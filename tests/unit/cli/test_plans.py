@@ -217,7 +217,9 @@ def test_base_urls_gain_a_scheme_and_lose_a_login(text: str, url: str) -> None:
     assert without_login(text) == url
 
 
-@pytest.mark.parametrize("text", ["ftp://host", "http://", "file:///etc/passwd"])
+@pytest.mark.parametrize(
+    "text", ["ftp://host", "http://", "file:///etc/passwd", "h:99999", "h:x", "h:0"]
+)
 def test_what_is_no_base_url_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         without_login(text)
