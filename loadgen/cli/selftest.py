@@ -1,8 +1,10 @@
 """`loadgen selftest`: this machine's measuring error, against what a server logged as sent."""
 
+import math
 from typing import Annotated
 
 from loadgen.cli.option import LOAD, RESULTS, option
+from loadgen.errors import UsageError
 
 EXAMPLES = """
 loadgen selftest
@@ -38,5 +40,14 @@ def selftest(
     from loadgen.measure.selftest import selftest as examine
     from loadgen.specs import parse_duration_ns
 
-    write_pieces(examine(streams, rate, parse_duration_ns(duration), output))
+    if streams < 1:
+        raise UsageError(f"`--streams {streams}`: at least 1")
+    if not 0 < rate < math.inf:
+        raise UsageError(f"`--rate {rate:g}`: events a second, above 0")
+    length_ns = parse_duration_ns(duration)
+    if length_ns == 0:
+        raise UsageError(f"`--duration {duration}`: longer than nothing")
+    if output not in {"text", "json"}:
+        raise UsageError(f"unknown format `{output}`", "known: text, json")
+    write_pieces(examine(streams, rate, length_ns, output))
     return 0

@@ -205,6 +205,13 @@ def test_selftest_prints_what_it_measured(capsys: Capture, monkeypatch: pytest.M
     assert capsys.readouterr().out == "8 100.0 2000000000 text\n"
 
 
+@pytest.mark.parametrize(
+    "words", ["--streams 0", "--rate 0", "--rate nan", "--duration 0", "--format xml"]
+)
+def test_selftest_of_nothing_is_refused(words: str) -> None:
+    assert run_line(["selftest", *words.split()]) == 2
+
+
 def test_mock_targets_start_the_named_profile(
     fake_run: FakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
