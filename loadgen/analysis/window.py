@@ -15,7 +15,6 @@ CLOSED_RULE = "tokens by timestamp, from the first issue after all slots had a t
 OPEN_RULE = (
     "tokens by timestamp, from the first issue one median answer after the start to the last"
 )
-WHOLE_RULE = "no plateau: from the first issue after the warm-up to the last end"
 
 
 def slots_of(load: str) -> int | None:

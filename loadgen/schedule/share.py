@@ -1,7 +1,7 @@
 """Which part of a schedule belongs to worker i of n. The union of the shares is the whole."""
 
 from collections.abc import Iterator
-from itertools import count, islice
+from itertools import islice
 from typing import TypeVar
 
 from loadgen.model.plan import Share
@@ -12,11 +12,6 @@ T = TypeVar("T")
 def own_items(share: Share, items: Iterator[T]) -> Iterator[T]:
     """Items i, i + n, i + 2n ... of a sequence that every worker draws alike."""
     return islice(items, share.index, None, share.count)
-
-
-def own_indices(share: Share) -> Iterator[int]:
-    """Session indices i, i + n, i + 2n ..., without end."""
-    return count(share.index, share.count)
 
 
 def own_count(share: Share, total: int) -> int:

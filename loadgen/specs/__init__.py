@@ -165,11 +165,7 @@ def _reader(field: _Field) -> Callable[[str], object]:
     if get_origin(kind) is Literal:
         words = [str(word) for word in get_args(kind)]
         return lambda raw: _one_of(raw, words)
-    for suffix, reader in (
-        ("_ns", read_duration_ns),
-        ("_rps", read_rate_rps),
-        ("_tok", read_tokens),
-    ):
+    for suffix, reader in _BY_ENDING:
         if field.name.endswith(suffix) and kind in (int, float):
             return reader
     return {int: _int, float: _float, bool: _bool}.get(kind, str)
