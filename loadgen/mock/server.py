@@ -16,10 +16,10 @@ from loadgen.mock.profiles import ProfileError, profile_names
 
 _EXAMPLES = """\
 examples:
-  python -m loadgen.mock --profile small --port 8000
-  python -m loadgen.mock --fault 'status:code=503,p=0.1' --fault 'stall:after=3,ms=500,p=0.05'
-  python -m loadgen.mock --set max_batch=4 --set kv.n_blocks=64 --truth truth.jsonl
-  python -m loadgen.mock metronome --port 8001
+  loadgen mock --profile small --port 8000
+  loadgen mock --fault 'status:code=503,p=0.1' --fault 'stall:after=3,ms=500,p=0.05'
+  loadgen mock --set max_batch=4 --set kv.n_blocks=64 --truth truth.jsonl
+  loadgen mock metronome --port 8001
 """
 
 
@@ -34,12 +34,14 @@ def parse_args(argv: list[str] | None = None) -> argparse.Namespace:
     parser.add_argument("kind", nargs="?", default="simulator", choices=("simulator", "metronome"))
     names = ", ".join(profile_names())
     parser.add_argument("--profile", default="small", help=f"{names}, or a YAML file")
-    parser.add_argument("--set", action="append", default=[], metavar="MEMBER=VALUE", dest="sets")
-    parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
-    parser.add_argument("--seed", type=int, default=1)
+    change = parser.add_argument("--set", action="append", default=[], dest="sets")
+    change.metavar, change.help = "MEMBER=VALUE", "change the profile; repeatable"
+    parser.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1")
+    parser.add_argument("--port", type=int, default=0, help="default: a free one")
+    parser.add_argument("--seed", type=int, default=1, help="of texts and faults; default: 1")
     parser.add_argument("--truth", type=Path, metavar="FILE", help="JSONL of what was sent when")
-    parser.add_argument("--fault", action="append", default=[], metavar="SPEC")
+    fault = parser.add_argument("--fault", action="append", default=[], metavar="SPEC")
+    fault.help = "misbehave, kind:key=value,...; repeatable; docs/mock.md lists them"
     parser.add_argument("--api-key", metavar="KEY", help="/v1 answers 401 without it")
     leave = parser.add_argument("--until-stdin-ends", action="store_true")
     leave.help = "end with the program that holds the other end of stdin, however that ends"
@@ -63,8 +65,8 @@ def main(argv: list[str] | None = None) -> int:
     except (ProfileError, FaultError) as exc:
         sys.stderr.write(f"error: {exc}\n")
         return 2
-    except OSError as exc:
-        reason = exc.strerror or exc
+    except (OSError, OverflowError) as exc:  # a port above 65535 overflows
+        reason = getattr(exc, "strerror", None) or exc
         sys.stderr.write(f"error: cannot serve on `{args.host}:{args.port}`: {reason}\n")
         return 2
 
