@@ -174,13 +174,22 @@ class ControlPlane:
         via = f" through the proxy `{show_proxy(proxy)}`" if proxy else ""
         bad_tls = next((e for e in _causes(error) if isinstance(e, ssl.SSLError)), None)
         if bad_tls is not None:
-            why = describe_tls_error(bad_tls, urlsplit(url).hostname or "")
-            hint = "`--ca FILE` trusts your own authority; `--insecure` skips the check and says so"
-            return EndpointError(f"cannot reach `{where}`{via}: {why}", hint)
+            host = urlsplit(url).hostname or ""
+            why = describe_tls_error(bad_tls, host)
+            if isinstance(bad_tls, ssl.SSLWantReadError):  # what it waited for when time was up
+                why = f"handshake with `{host}` got no answer: {_reason(error)}"
+            return EndpointError(f"cannot reach `{where}`{via}: {why}", _tls_hint(bad_tls))
         hint = "start a server there, or measure the built-in one: `loadgen sweep mock:`"
         if proxy:
             hint = "`--no-proxy` ignores HTTP_PROXY and its kin"
         return EndpointError(f"cannot reach `{where}`{via}: {_reason(error)}", hint)
+
+
+def _tls_hint(error: ssl.SSLError) -> str:
+    """One thing to do about a handshake: trust the authority, or speak plain HTTP."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return "`--ca FILE` trusts your own authority; `--insecure` skips the check and says so"
+    return "does the server speak TLS at all? a plain one wants `http://`"
 
 
 async def tokenize_counter(control: ControlPlane) -> Counter | None:

@@ -5,6 +5,7 @@ import pytest
 from loadgen.errors import EndpointError
 from loadgen.model.plan import TargetPlan
 from loadgen.transport.control import ControlPlane, tokenize_counter
+from tests.mock_process import start_mock
 from tests.real_servers import Server, free_port, llama_server
 
 
@@ -34,6 +35,15 @@ async def test_nobody_there_is_told_with_url_and_cause() -> None:
     async with _open(f"http://127.0.0.1:{port}/v1") as control:
         with pytest.raises(EndpointError, match=rf"127.0.0.1:{port}/v1/models`: connection ref"):
             await control.models()
+
+
+async def test_https_to_a_plain_server_is_told_to_try_http() -> None:
+    with start_mock() as mock, llama_server(slots=1) as server:
+        for url, why in ((mock.url, "wrong version number"), (server.url, "got no answer")):
+            async with _open(url.replace("http://", "https://")) as control:
+                with pytest.raises(EndpointError, match=why) as caught:
+                    await control.models()
+                assert "`http://`" in str(caught.value.hint)
 
 
 async def test_a_self_signed_server_works_with_ca_or_switch_and_is_named_without(
