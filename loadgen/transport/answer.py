@@ -71,13 +71,29 @@ class Answer:
         if not choices:
             return _OTHER, 0
         if len(choices) == 1:
-            return self._add_choice(choices[0])
+            return self._add_plain(choices[0]) or self._add_choice(choices[0])
         kind = chars = 0
         for choice in choices:
             one_kind, one_chars = self._add_choice(choice)
             kind = max(kind, one_kind)
             chars += one_chars
         return kind, chars
+
+    def _add_plain(self, choice: Choice) -> tuple[int, int] | None:
+        """The same for nearly all events: more content for a known choice. None for any other."""
+        delta = choice.delta
+        said = self.said.get(choice.index)
+        if delta is None or said is None or choice.finish_reason or not delta.content:
+            return None
+        if delta.reasoning or delta.reasoning_content or delta.refusal:
+            return None
+        if delta.tool_calls or delta.function_call:
+            return None
+        said.content.append(delta.content)
+        chars = len(delta.content)
+        self.content_chars += chars
+        self.chat = True
+        return _CONTENT, chars
 
     def _add_choice(self, choice: Choice) -> tuple[int, int]:
         said = self.said.get(choice.index)

@@ -7,6 +7,7 @@ import zlib
 from array import array
 from dataclasses import dataclass
 from itertools import accumulate
+from operator import sub
 
 from loadgen.model.exchange import Exchange, StampKind
 
@@ -40,7 +41,7 @@ def take_arrivals(exchange: Exchange) -> Arrivals:
     wire_ends = _ends_by_read(exchange.parts, marks)
     return Arrivals(
         body=b"".join(parts),
-        ends=_ends_by_read(parts, marks),
+        ends=wire_ends if parts is exchange.parts else _ends_by_read(parts, marks),
         at_ns=at_ns,
         lag_ns=_lags(exchange, at_ns),
         received_bytes=sum(map(len, exchange.parts)),
@@ -59,6 +60,8 @@ def _ints(typecode: str, raw: bytes) -> "array[int]":
 
 def _ends_by_read(parts: list[bytes], marks: "array[int]") -> list[int]:
     totals = list(accumulate(map(len, parts), initial=0))
+    if not marks or max(marks) <= len(parts):
+        return [totals[mark] for mark in marks]
     return [totals[min(mark, len(parts))] for mark in marks]
 
 
@@ -66,7 +69,8 @@ def _lags(exchange: Exchange, at_ns: "array[int]") -> list[int]:
     if exchange.stamp_kind is not StampKind.KERNEL:
         return [0] * len(at_ns)
     seen = _ints("q", exchange.seen_at_ns)
-    return [max(0, late - at) for late, at in zip(seen, at_ns, strict=False)]
+    lags = list(map(sub, seen, at_ns))
+    return lags if min(lags, default=0) >= 0 else [max(0, lag) for lag in lags]
 
 
 def _plain_parts(exchange: Exchange) -> tuple[list[bytes], str]:

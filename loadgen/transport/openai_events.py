@@ -117,8 +117,25 @@ class StreamEvent(Struct, gc=False):
     usage: Counts | None = None
     error: Any = None
 
+    def says_nothing(self) -> bool:
+        """True where none of the members that we know was there."""
+        return self.choices is None and self.usage is None and self.error is None
 
-_typed = msgspec.json.Decoder(StreamEvent).decode
+
+_decoder = msgspec.json.Decoder(StreamEvent)
+_typed = _decoder.decode
+
+
+def read_events(payloads: list[bytes]) -> list[StreamEvent] | None:
+    """The events of all payloads at once, as `read_event` has them; None where one is unusual."""
+    try:
+        events: list[StreamEvent] = _decoder.decode_lines(b"\n".join(payloads))
+    except (ValueError, RecursionError):
+        return None
+    # a payload of several lines is no line
+    if len(events) != len(payloads) or any(map(StreamEvent.says_nothing, events)):
+        return None
+    return events
 
 
 def read_event(payload: bytes) -> StreamEvent | None:
@@ -131,9 +148,7 @@ def read_event(payload: bytes) -> StreamEvent | None:
         event = _typed(payload)
     except (ValueError, RecursionError):
         return _read_unusual(payload)
-    if event.choices is None and event.usage is None and event.error is None:
-        return _read_unusual(payload)
-    return event
+    return _read_unusual(payload) if event.says_nothing() else event
 
 
 def load_json(payload: bytes) -> Any:

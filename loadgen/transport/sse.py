@@ -8,6 +8,7 @@ Source: WHATWG HTML, section 9.2.6 (interpreting an event stream).
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 DONE = b"[DONE]"
 MAX_EVENT_BYTES = 64 * 2**20
@@ -54,12 +55,10 @@ def _split_usual(body: bytes) -> Framed | None:
     payloads = body[6:-2].split(b"\n\ndata: ")
     if body.count(b"\n") != 2 * len(payloads) or not all(map(bytes.strip, payloads)):
         return None
-    ends = []
-    end = -2
-    for payload in payloads:
-        end += 8 + len(payload)
-        ends.append(end)
-    return Framed(payloads, ends)
+    frame_bytes = len(b"data: \n\n")
+    starts = accumulate(map(frame_bytes.__add__, map(len, payloads)), initial=0)
+    ends = [start - 2 for start in starts]
+    return Framed(payloads, ends[1:])
 
 
 @dataclass(slots=True)
