@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from loadgen.analysis import client_findings as client
+from loadgen.analysis import host_findings as host
 from loadgen.analysis import plausible
 from loadgen.analysis import point_findings as server
 from loadgen.analysis import run_findings as run_rules
@@ -41,6 +42,14 @@ POINT_RULES: tuple[PointRule, ...] = tuple(
         client.client_bound,
         client.client_unknown,
         client.late_sends,
+        host.host_contended,
+        host.client_stalled,
+        host.gc_pauses,
+        host.cpu_throttled,
+        host.retransmits,
+        host.scribe_behind,
+        host.near_ceiling,
+        host.canary_silent,
         client.concurrency_not_reached,
         client.rate_not_reached,
         client.rate_ceiling_bit,

@@ -59,7 +59,7 @@ def _point(
     steady, moved = judge(frame, window, recording.plan.floor)
     if moved is not None and moved != window:
         frame, window = frame_in(requests, plan.load, moved, known), moved
-    trust = fidelity(frame, health)
+    trust = fidelity(frame, health, recording.provenance.calibration)
     withheld = _withheld(frame, trust.grade, trust.basis)
     tails = f"client_bound: grade C by {trust.basis}" if trust.grade == "C" else ""
     frame = replace(frame, withheld=withheld, tails_withheld=tails)
@@ -81,6 +81,9 @@ def _point(
         cold=wave is not None and wave.times > 3.0,
         stop_reason=facts.stop_reason,
         steady=steady,
+        client_grade=trust.grade,
+        client_basis=trust.basis,
+        client_error_s=trust.stamp_error_s,
     )
     return facts, summary
 

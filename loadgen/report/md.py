@@ -10,6 +10,7 @@ from loadgen.report.doubts import (
     client_grade,
     doubts,
     endings,
+    error_bar,
     failures,
     leads_with_failures,
     reasons,
@@ -74,6 +75,9 @@ def _verdict(summary: Summary, recording: Recording) -> list[str]:
     lines.append(f"**{summary.verdict.upper()}** {escaped(words)}  ")
     if summary.timing_uncertainty:
         lines.append(f"timing: {escaped(summary.timing_uncertainty)}  ")
+    bar = error_bar(summary)
+    if bar:
+        lines.append(f"{escaped(bar)}  ")
     lines.append(f"requests: {escaped(DOT.join(sum_of_requests(counts)))}")
     lines += [f"  \nnot complete: {escaped(ending)}" for ending in endings(recording)]
     return lines

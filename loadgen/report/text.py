@@ -10,6 +10,7 @@ from loadgen.report.doubts import (
     client_grade,
     doubts,
     endings,
+    error_bar,
     failures,
     leads_with_failures,
     reasons,
@@ -80,6 +81,9 @@ def _verdict(summary: Summary, recording: Recording) -> list[str]:
         lines += [" " * LABEL + shortened(reason, WIDTH - LABEL) for reason in why]
     if summary.timing_uncertainty:
         lines += _labelled("timing", summary.timing_uncertainty)
+    bar = error_bar(summary)
+    if bar:
+        lines += _labelled("", bar)
     lines += _labelled("requests", DOT.join(sum_of_requests(tally(summary))))
     for ending in endings(recording):
         lines += _labelled("not complete", ending)
