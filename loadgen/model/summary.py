@@ -110,11 +110,6 @@ class PointSummary(Struct, frozen=True):
     cold: bool = False
     stop_reason: str = ""
     steady: Steadiness | None = None
-
-
-class Headline(Struct, frozen=True):
-    """The answer in one glance; indices point into Summary.points."""
-
     client_grade: str = ""
     client_basis: str = ""
     """What the grade was decided by, and what vouches for it: canary, calibration."""
@@ -122,20 +117,9 @@ class Headline(Struct, frozen=True):
     """p99 error of a stamp by the client's own doing: the error bar of TTFT, TPOT and ITL."""
 
 
-class SaturationFit(Struct, frozen=True):
-    """A curve of output rate against concurrency; `knee_*` are concurrencies, not indices."""
+class Headline(Struct, frozen=True):
+    """The answer in one glance; indices point into Summary.points."""
 
-    model: str
-    """usl or saturating, whichever has the lower AICc."""
-    parameters: dict[str, float]
-    aicc: dict[str, float]
-    max_tps: float | None
-    """The highest rate of the curve; None (as the knee) far beyond what was measured."""
-    knee_c: float | None
-    """Smallest concurrency with 95 % of it."""
-    knee_low_c: float | None = None
-    knee_high_c: float | None = None
-    """None: no end in sight."""
     single_stream: int | None = None
     best_aggregate: int | None = None
     knee: int | None = None
