@@ -68,8 +68,8 @@ def main() -> int:
         traceback.print_exc()
         return 1
     for name, count in sorted(outcomes.items()):
-        print(f"{count:8} {name}")  # noqa: T201
-    print(f"{options.n} examples, seed {options.seed}, {time.monotonic() - started:.0f} s")  # noqa: T201
+        print(f"{count:8} {name}")
+    print(f"{options.n} examples, seed {options.seed}, {time.monotonic() - started:.0f} s")
     return 0
 
 
