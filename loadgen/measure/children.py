@@ -102,9 +102,10 @@ async def start_pair(plan: Plan, share: Share, folder: Path, secrets: dict[str, 
     """A worker and its scribe, started and given their orders."""
     worker_end, scribe_end = socket.socketpair()
     with worker_end, scribe_end:
-        scribe = await _start("loadgen.measure.scribe", scribe_end)
+        # the worker first: the first request waits for it, and for the scribe nothing does
         worker = await _start("loadgen.measure.worker", worker_end)
-        for process, end in ((scribe, scribe_end), (worker, worker_end)):
+        scribe = await _start("loadgen.measure.scribe", scribe_end)
+        for process, end in ((worker, worker_end), (scribe, scribe_end)):
             orders = Orders(plan, share, str(folder), secrets, end.fileno())
             assert process.stdin is not None
             process.stdin.write(pack(orders))

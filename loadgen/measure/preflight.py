@@ -25,9 +25,7 @@ from loadgen.tokens import (
     load_tokenizer,
 )
 from loadgen.transport.call import Sender
-from loadgen.transport.control import ControlPlane, tokenize_counter
 from loadgen.transport.decode import decode
-from loadgen.transport.probe import probe
 from loadgen.transport.proxies import proxy_for, show_proxy
 from loadgen.workload.bodies import limits
 
@@ -59,6 +57,8 @@ def prepare(plan: Plan, secrets: Mapping[str, str]) -> tuple[Plan, Observed]:
 
 
 async def _prepare(plan: Plan, secrets: Mapping[str, str]) -> tuple[Plan, Observed]:
+    from loadgen.transport.probe import probe  # loads httpx
+
     observed = await probe(plan.target, secrets)
     if not plan.target.model:
         if not observed.models:
@@ -92,6 +92,8 @@ def _local_fit(plan: Plan) -> TokenFit:
 
 async def _fit(plan: Plan, secrets: Mapping[str, str]) -> TokenFit:
     """The best way to count that there is: own tokenizer, the server's route, its usage."""
+    from loadgen.transport.control import ControlPlane, tokenize_counter  # loads httpx
+
     asking = _Asking(plan, secrets)
     try:
         if plan.tokenizer:
