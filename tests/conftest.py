@@ -19,8 +19,11 @@ FOREIGN = ("OPENAI_", "LOADGEN_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_
 
 
 @pytest.fixture(autouse=True)
-def own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test sees the key, the target or the proxies of whoever runs it."""
+def own_environment(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """No test sees the key, the target, the proxies or the cache of whoever runs it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
     for name in list(os.environ):
         if name.upper().startswith(FOREIGN):
             monkeypatch.delenv(name)

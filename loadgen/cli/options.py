@@ -40,7 +40,12 @@ class LoadOptions:
     ] = None
     workers: Annotated[
         int | None,
-        option("--workers", says="Sending processes. Default: 1.", group=LOAD, metavar="N"),
+        option(
+            "--workers",
+            says="Sending processes. Default: by load and cores.",
+            group=LOAD,
+            metavar="N",
+        ),
     ] = None
     max_rate: Annotated[
         str | None,
@@ -79,6 +84,14 @@ class LoadOptions:
             "--no-preflight",
             says="Send nothing but the load itself: no probe, no tokenize; needs -m.",
             group=ENDPOINT,
+        ),
+    ] = False
+    no_canary: Annotated[
+        bool,
+        option(
+            "--no-canary",
+            says="Don't measure the stamps' error by a stream of our own beside the load.",
+            group=LOAD,
         ),
     ] = False
     error_limit: Annotated[

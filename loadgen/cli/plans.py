@@ -15,6 +15,7 @@ from loadgen.cli.options import LoadOptions, MoneyOptions, SharedOptions
 from loadgen.cli.request_options import EndpointOptions, PromptOptions
 from loadgen.cli.system_file import load_system
 from loadgen.errors import UsageError
+from loadgen.measure.workers import workers_for
 from loadgen.model.plan import Deadlines, Plan, PointPlan, TargetPlan, WorkloadPlan
 from loadgen.schedule import SHAPES
 from loadgen.specs import load_yaml, parse_duration_ns, parse_rate_rps, parse_spec, parse_tokens
@@ -63,6 +64,8 @@ def plan_of(order: Order, options: SharedOptions) -> Plan:
         salt=options.prompts.salt if options.prompts.salt is not None else salt,
         **_rest(options),
     )
+    if options.load.workers is None and base is None:
+        plan = msgspec.structs.replace(plan, workers=workers_for(plan))
     if not plan.preflight and not plan.target.model:
         raise UsageError(
             "`--no-preflight` asks the endpoint for nothing, so it needs the model's name",
@@ -84,6 +87,7 @@ def _rest(options: SharedOptions) -> dict[str, Any]:
         label=results.label,
         floor=_one_of("--floor", results.floor, ("quick", "strict")),
         preflight=False if options.load.no_preflight else None,
+        canary=False if options.load.no_canary else None,
     )
 
 

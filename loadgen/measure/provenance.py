@@ -1,6 +1,5 @@
 """Where and with what a run is made: the client's side, observed, never declared."""
 
-import os
 import platform
 import shlex
 import sys
@@ -10,6 +9,8 @@ from pathlib import Path
 
 import loadgen
 from loadgen import clock
+from loadgen.measure.calibration import cached_calibration
+from loadgen.measure.workers import own_cores
 from loadgen.model.plan import Plan
 from loadgen.model.provenance import Provenance
 from loadgen.transport.proxies import secrets_towards
@@ -27,9 +28,10 @@ def provenance_of(plan: Plan, secrets: Mapping[str, str]) -> Provenance:
         platform=platform.platform(),
         host=clock.host_name(),
         cpu=_cpu_name(),
-        cores=_cores(),
+        cores=own_cores(),
         command_line=_command_line(plan, secrets),
         packages={name: found for name in PACKAGES if (found := _version(name))},
+        calibration=cached_calibration(),
     )
 
 
@@ -49,13 +51,6 @@ def _without_header_value(word: str) -> str:
     option, equals, header = word.partition("=") if word.startswith("--") else ("", "", word)
     name, colon, value = header.partition(":")
     return f"{option}{equals}{name}{colon}{redact_headers({name: value})[name]}"
-
-
-def _cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 0
 
 
 def _version(package: str) -> str:

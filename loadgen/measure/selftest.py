@@ -10,12 +10,16 @@ import httpx
 import msgspec
 import numpy as np
 
+import loadgen
+from loadgen import clock
 from loadgen.errors import RunFailedError
 from loadgen.measure import measure
+from loadgen.measure.calibration import keep_calibration
 from loadgen.measure.mockserver import running_mock
 from loadgen.mock.truthdump import SentRequest, read_truth
 from loadgen.model.observed import Observed
 from loadgen.model.plan import Plan, PointPlan, TargetPlan, WorkloadPlan
+from loadgen.model.provenance import Calibration
 from loadgen.model.record import EventKind
 from loadgen.model.table import RunTable
 from loadgen.store.recording import read_recording
@@ -23,6 +27,11 @@ from loadgen.units import MS_PER_S, NS_PER_S, NS_PER_US
 
 TTFT_MS = 50.0
 SERVER_LATE_MAX_US = 2000.0
+CLEAN_US = 1000.0
+"""A rate is clean while the p99 stamp error is at most this and the server kept time."""
+STEPS = (2.0, 4.0)
+"""Multiples of the asked rate that are tried next, until one is not clean."""
+STEP_NS = 2 * NS_PER_S
 Key = tuple[int, int, int]
 """(point, share, seq): which request of ours a logged one was."""
 
@@ -39,6 +48,16 @@ class Errors(msgspec.Struct, frozen=True):
     server_late_us: tuple[float, float, float]
     """The server's own lateness: where it is large, the errors are still true (they refer to
     what was really written), but the asked rate was not kept."""
+    ceiling_eps: float | None = None
+    """Events a second of one worker, the highest clean rate tried; None: not even the first."""
+    is_client_limit: bool = False
+    """The next rate was not clean though the server kept time; else the true ceiling is higher."""
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether stamps held and the server kept its timetable."""
+        kept = self.server_late_us[1] <= SERVER_LATE_MAX_US
+        return kept and self.stamp_us[1] <= CLEAN_US and self.tokens_seen == self.tokens_sent
 
 
 def selftest(streams: int, rate_eps: float, duration_ns: int, output: str) -> Iterator[str]:
@@ -46,11 +65,47 @@ def selftest(streams: int, rate_eps: float, duration_ns: int, output: str) -> It
 
     `rate_eps` is events a second and stream. Raises `LoadgenError` where the servers don't start.
     """
-    errors = examine(streams, rate_eps, duration_ns)
+    errors = with_ceiling(examine(streams, rate_eps, duration_ns), rate_eps)
+    keep(errors)
     if output == "json":
         yield msgspec.json.format(msgspec.json.encode(errors), indent=2).decode() + "\n"
         return
     yield from _lines(errors, rate_eps)
+
+
+def with_ceiling(errors: Errors, rate_eps: float) -> Errors:
+    """The errors with the highest clean rate that was found by going on from `rate_eps`."""
+    if not errors.is_clean:
+        return errors
+    best, is_client_limit = rate_eps, False
+    for step in STEPS:
+        tried = examine(errors.streams, rate_eps * step, STEP_NS)
+        if not tried.is_clean:
+            is_client_limit = tried.server_late_us[1] <= SERVER_LATE_MAX_US
+            break
+        best = rate_eps * step
+    ceiling_eps = best * errors.streams
+    return msgspec.structs.replace(errors, ceiling_eps=ceiling_eps, is_client_limit=is_client_limit)
+
+
+def keep(errors: Errors) -> None:
+    """Caches what later runs on this host are held against; nothing where no rate was clean."""
+    if errors.ceiling_eps is None:
+        return
+    p50_ns, p99_ns, max_ns = (round(mark * NS_PER_US) for mark in errors.stamp_us)
+    keep_calibration(
+        Calibration(
+            host=clock.host_name(),
+            tool_version=loadgen.__version__,
+            made_wall_ns=clock.wall_ns(),
+            stamp_p50_ns=p50_ns,
+            stamp_p99_ns=p99_ns,
+            stamp_max_ns=max_ns,
+            ttft_p99_ns=round(errors.ttft_us[1] * NS_PER_US),
+            ceiling_eps=errors.ceiling_eps,
+            is_client_limit=errors.is_client_limit,
+        )
+    )
 
 
 def examine(streams: int, rate_eps: float, duration_ns: int) -> Errors:
@@ -147,11 +202,19 @@ def _lines(errors: Errors, rate_eps: float) -> Iterator[str]:
         yield f"  {name:25}" + "".join(f"{mark / MS_PER_S:>10.3f}" for mark in marks)[1:] + "\n"
     yield f"\n  tokens        sent {errors.tokens_sent:,}, seen {errors.tokens_seen:,}\n"
     yield f"  reads         {errors.multi_event_read_frac:.1%} brought several tokens\n"
+    yield f"  ceiling       {_ceiling(errors)}\n"
     if not kept:
         yield (
             "\n  note          the server was late itself, so this host is busy; the errors are\n"
             "                still true: they refer to what was really written\n"
         )
+
+
+def _ceiling(errors: Errors) -> str:
+    if errors.ceiling_eps is None:
+        return "not told: this rate was not clean (p99 over 1 ms, or the server was late)"
+    least = "" if errors.is_client_limit else "at least "
+    return f"{least}{errors.ceiling_eps:,.0f} events/s a worker; kept for later runs"
 
 
 def _halves() -> tuple[set[int], set[int]]:

@@ -90,6 +90,7 @@ SAID: list[tuple[str, dict[str, Any], str, Any]] = [
     ("prompts", {"salt": "s"}, "salt", "s"),
     ("prompts", {"tokenizer": "t.json"}, "tokenizer", "t.json"),
     ("load", {"workers": 3}, "workers", 3),
+    ("load", {"no_canary": True}, "canary", False),
     ("load", {"max_rate": "120/min"}, "max_rate_rps", 2.0),
     ("load", {"timeout": "2m"}, "deadlines.total_ns", 120 * S),
     ("load", {"timeout_connect": "1s"}, "deadlines.connect_ns", S),
