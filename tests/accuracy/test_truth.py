@@ -126,7 +126,7 @@ def json_errors(text: str) -> Errors:
 def test_every_token_of_the_simulator_is_seen_when_its_log_says_it_was_written(
     tmp_path: Path,
 ) -> None:
-    server_cores, client_cores = two_halves()
+    _, client_cores = two_halves()
     with start_mock("--profile", "small") as mock:
         words = (
             f"run {mock.url} -m mock-small --load closed:16 --requests 48 --warmup 0 --isl 64"
