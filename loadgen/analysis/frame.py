@@ -7,7 +7,7 @@ import numpy as np
 
 from loadgen.analysis.allocation import sums_by
 from loadgen.analysis.requests import Requests
-from loadgen.analysis.stats import batches_for
+from loadgen.analysis.stats import batches_for, quantile
 from loadgen.analysis.window import plateau, slots_of, whole_span
 from loadgen.model.exchange import Outcome
 from loadgen.model.summary import Window
@@ -86,6 +86,13 @@ class Frame:
             cycle_s = float(took.mean()) / NS_PER_S
         k = max(1, batches_for(self.span_s, cycle_s))
         return np.linspace(self.start_at_ns, self.end_at_ns, k + 1)
+
+    @cached_property
+    def block_s(self) -> float:
+        """Twice the p90 answer, seconds: how far apart requests hardly share a fate; 0 unknown."""
+        ok = self.requests.ok & self.chosen
+        took = self.requests.end_at_ns[ok] - self.requests.table.due_at_ns[ok]
+        return 2.0 * quantile(took / NS_PER_S, 0.9) if len(took) else 0.0
 
     @cached_property
     def buffered(self) -> bool:

@@ -1,6 +1,7 @@
 """METRICS applied to a frame: every figure with its n, interval, or the reason why it is absent."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -28,7 +29,7 @@ def measures_of(frame: Frame, metrics: Sequence[Metric]) -> dict[str, Measure]:
     for metric in metrics:
         for stat, estimate in _estimates(frame, metric):
             key = metric.name if stat == "value" else f"{metric.name}.{stat}"
-            found[key] = _measure(metric, stat, estimate)
+            found[key] = _measure(frame, metric, stat, estimate)
     return found
 
 
@@ -65,7 +66,7 @@ def _statistic(samples: Samples, stat: str, *, slow_tail: bool) -> Estimate:
     if not slow_tail or percent_of(stat) is None:
         return summarise_stat(samples, stat)
     with np.errstate(divide="ignore"):
-        times = Samples(1.0 / samples.values, samples.weights, samples.censored)
+        times = replace(samples, values=1.0 / samples.values)
     return reciprocal(summarise_stat(times, stat))
 
 
@@ -74,7 +75,7 @@ def request_samples(frame: Frame, metric: Metric) -> Samples:
     values = cast(RequestFunction, metric.function)(frame.requests)
     seen = frame.chosen & _over(frame.requests, metric) & ~np.isnan(values)
     if not metric.clock:
-        return Samples(values[seen])
+        return _in_order(frame, metric, values, seen)
     cut = frame.chosen & frame.requests.cut
     seen |= cut & ~np.isnan(values)
     hidden = cut & np.isnan(values)
@@ -84,7 +85,17 @@ def request_samples(frame: Frame, metric: Metric) -> Samples:
     hidden &= table.sent_at_ns >= 0
     pooled = np.concatenate([values[seen], bound[hidden]])
     censored = np.concatenate([np.zeros(seen.sum(), dtype=bool), np.ones(hidden.sum(), dtype=bool)])
-    return Samples(pooled, censored=censored if hidden.any() else None)
+    if not hidden.any():
+        return _in_order(frame, metric, values, seen)
+    return Samples(pooled, censored=censored)
+
+
+def _in_order(frame: Frame, metric: Metric, values: Floats, seen: Flags) -> Samples:
+    """Values with their due times where they are times or speeds: neighbours may be alike."""
+    if not frame.steady or metric.unit not in {"s", "tok/s"}:
+        return Samples(values[seen])
+    due_s = frame.requests.table.due_at_ns[seen] / NS_PER_S
+    return Samples(values[seen], at_s=due_s - frame.start_at_ns / NS_PER_S, block_s=frame.block_s)
 
 
 def _pool(frame: Frame, metric: Metric) -> Samples:
@@ -103,7 +114,10 @@ def _over(requests: Requests, metric: Metric) -> Flags:
     return requests.failed if metric.over == "failed" else np.ones(len(requests), dtype=bool)
 
 
-def _measure(metric: Metric, stat: str, estimate: Estimate) -> Measure:
+def _measure(frame: Frame, metric: Metric, stat: str, estimate: Estimate) -> Measure:
+    n, more = int(frame.chosen.sum()), estimate.needs_more
+    pace_s = frame.span_s / n if n else 0.0
+    sure = metric.unit == "s" and metric.better == "lower"
     return Measure(
         name=metric.name,
         stat=stat,
@@ -115,4 +129,7 @@ def _measure(metric: Metric, stat: str, estimate: Estimate) -> Measure:
         high=estimate.high,
         interval=estimate.interval,
         reason=estimate.reason,
+        certified=estimate.certified if sure else None,
+        needs_more=more,
+        needs_more_s=None if more is None else more * pace_s,
     )

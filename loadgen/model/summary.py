@@ -28,6 +28,11 @@ class Measure(Struct, frozen=True):
     interval: str = ""
     """How low..high was made, with its level; empty when there is none."""
     reason: str = ""
+    certified: float | None = None
+    """A time that the percentile does not exceed, with 99 % certainty (one-sided)."""
+    needs_more: int | None = None
+    """How many more requests a withheld percentile needs, and about how long they take."""
+    needs_more_s: float | None = None
 
 
 class Finding(Struct, frozen=True):
@@ -117,6 +122,22 @@ class PointSummary(Struct, frozen=True):
     """p99 error of a stamp by the client's own doing: the error bar of TTFT, TPOT and ITL."""
 
 
+class SaturationFit(Struct, frozen=True):
+    """A curve of output rate against concurrency; `knee_*` are concurrencies, not indices."""
+
+    model: str
+    """usl or saturating, whichever has the lower AICc."""
+    parameters: dict[str, float]
+    aicc: dict[str, float]
+    max_tps: float | None
+    """The highest rate of the curve; None (as the knee) far beyond what was measured."""
+    knee_c: float | None
+    """Smallest concurrency with 95 % of it."""
+    knee_low_c: float | None = None
+    knee_high_c: float | None = None
+    """None: no end in sight."""
+
+
 class Headline(Struct, frozen=True):
     """The answer in one glance; indices point into Summary.points."""
 
@@ -124,6 +145,8 @@ class Headline(Struct, frozen=True):
     best_aggregate: int | None = None
     knee: int | None = None
     knee_text: str = ""
+    fit: SaturationFit | None = None
+    """Absent under 6 points or without concurrency 1: then the knee is the simple rule's."""
 
 
 class Summary(Struct, frozen=True):

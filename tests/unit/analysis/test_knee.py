@@ -1,5 +1,7 @@
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
+import msgspec
+import numpy as np
 import pytest
 
 from loadgen.analysis import summarise
@@ -7,7 +9,9 @@ from loadgen.analysis.frame import Known, window_frame
 from loadgen.analysis.knee import headline_of
 from loadgen.analysis.littles_law import in_flight_max, mismatch
 from loadgen.analysis.requests import Requests
-from loadgen.model.summary import Counts, Measure, PointSummary
+from loadgen.analysis.saturation import USL, knee_of_curve, saturating_rate, usl_rate
+from loadgen.model.summary import Counts, Headline, Measure, PointSummary
+from loadgen.model.table import Floats
 from tests.tables import closed_loop, recording, table
 
 
@@ -32,7 +36,74 @@ def test_the_knee_is_where_every_further_step_gains_under_three_percent() -> Non
     assert headline.knee == 3
     assert headline.single_stream == 0
     assert headline.best_aggregate == 5
-    assert headline.knee_text == "c=16 gains +1.7% per doubling, under 3 %; each further step too"
+    assert headline.knee_text == (
+        "c=16 gains +1.7% per doubling, under 3 %; each further step too; "
+        "no curve comes within 5 % of every point"
+    )
+    assert headline.fit is None
+
+
+def rates_by(curve: Callable[[Floats], Floats], loads: tuple[int, ...]) -> dict[int, float | None]:
+    noise = np.random.default_rng(1).normal(1, 0.005, len(loads))
+    rates = curve(np.array(loads, dtype=float)) * noise
+    return {c: float(rate) for c, rate in zip(loads, rates, strict=True)}
+
+
+def test_six_points_and_more_are_fitted_and_the_knee_has_an_interval() -> None:
+    loads = (1, 2, 4, 8, 16, 32, 64, 128)
+    headline = headline_of(points(rates_by(lambda c: usl_rate(c, 100, 0.02, 0.0005), loads)))
+
+    assert headline.fit is not None
+    assert headline.fit.model == "usl"
+    assert headline.fit.parameters["alpha"] == pytest.approx(0.02, rel=0.1)
+    low, high = headline.fit.knee_low_c, headline.fit.knee_high_c
+    assert low is not None
+    assert high is not None
+    true_knee, _ = knee_of_curve(USL, np.array([100, 0.02, 0.0005]))
+    assert low <= true_knee <= high
+    assert headline.knee == 5
+    assert headline.knee_text.startswith("95 % of 15")
+    assert "by USL through 8 points" in headline.knee_text
+
+
+def test_the_plainer_curve_wins_where_it_says_as_much() -> None:
+    loads = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+    headline = headline_of(points(rates_by(lambda c: saturating_rate(c, 5000, 8), loads)))
+
+    assert headline.fit is not None
+    assert headline.fit.model == "saturating"
+    assert headline.fit.knee_c == pytest.approx(19 * 8, rel=0.05)
+    assert headline.knee == 8
+
+
+def test_a_curve_still_rising_says_where_its_knee_would_lie() -> None:
+    loads = (1, 2, 4, 8, 16, 32)
+    headline = headline_of(points(rates_by(lambda c: saturating_rate(c, 5000, 8), loads)))
+    straight = headline_of(points(rates_by(lambda c: 100 * c, loads)))
+
+    assert headline.knee is None
+    assert headline.knee_text.startswith("not reached: 95 % of the fitted maximum lies at c=1")
+    assert straight.knee is None
+    assert "no end in sight" in straight.knee_text
+    assert msgspec.json.decode(msgspec.json.encode(straight), type=Headline) == straight
+
+
+def test_without_concurrency_1_no_curve_is_fitted() -> None:
+    loads = (2, 4, 8, 16, 32, 64)
+
+    assert headline_of(points(rates_by(lambda c: saturating_rate(c, 5000, 8), loads))).fit is None
+
+
+@pytest.mark.parametrize("parameters", [(100, 0.02, 0.0005), (100, 0.05, 0.0), (100, 1.0, 0.01)])
+def test_the_knee_of_a_curve_stands_at_95_percent_of_its_height(
+    parameters: tuple[float, ...],
+) -> None:
+    knee, highest = knee_of_curve(USL, np.array(parameters))
+    rates = usl_rate(np.arange(1.0, 100_001.0), *parameters)
+
+    assert float(rates.max()) == pytest.approx(highest, rel=0.001)
+    at_knee = float(usl_rate(np.array([knee]), *parameters)[0])
+    assert knee == 1 or at_knee == pytest.approx(0.95 * highest, rel=1e-6)
 
 
 def test_a_dip_on_the_way_up_is_no_knee() -> None:

@@ -70,7 +70,7 @@ def test_no_speed_is_given_where_it_says_nothing(one: Call) -> None:
 def test_interactivity_percentiles_are_the_slow_tail() -> None:
     calls, at = [], 0.0
     for i in range(41):
-        gap = 10.0 + i
+        gap = 10.0 + i * 17 % 41
         calls.append(stream(at, 50, gap, 11))
         at += 50 + gap * 10
     figures = summarise(recording(calls, "closed:1")).points[0].measures

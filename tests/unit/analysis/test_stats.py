@@ -35,7 +35,7 @@ def test_percentiles_are_nearest_rank(fraction: float, value: float) -> None:
 def test_a_percentile_beyond_what_n_supports_is_withheld_with_its_n() -> None:
     samples = Samples(np.arange(180.0))
 
-    assert percentile(samples, 0.99) == Estimate(None, 180, reason="n=180 < 299")
+    assert percentile(samples, 0.99) == Estimate(None, 180, reason="n=180 < 299", needs_more=119)
     assert summarise_stat(samples, "max").value == 179
 
 
