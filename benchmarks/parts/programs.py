@@ -141,8 +141,6 @@ ENVIRONMENT = {
     "PYTHONPATH": str(ROOT),
     "SGLANG_WHEEL_ROOT": str(HERE / ".venv-sglang" / "wheel"),
     "BENCH_TOKENIZER": str(TOKENIZER),
-    "HF_HUB_OFFLINE": "1",
-    "TRANSFORMERS_OFFLINE": "1",
     "OPENAI_API_KEY": "none",
 }
 

@@ -18,7 +18,7 @@ from parts.programs import (
 from parts.server import Log, running_server
 from parts.watch import ProgramError, Watched, run_watched
 
-STEADY_FROM = 0.25
+STEADY_FROM = 0.5
 """CPU an event is taken from this share of all events on: connections and imports are past."""
 
 
