@@ -14,6 +14,8 @@ environment() { # NAME PACKAGE...
   }
 }
 
+# loadgen as users have it: without the packages of its own tests, some of which start-up would load
+environment loadgen --constraint ../constraints.txt --editable ..
 environment clients httpx httpx-aiohttp aiohttp orjson uvloop
 for tool in aiperf guidellm genai-bench inference-perf; do
   environment "$tool" "$tool"

@@ -61,7 +61,9 @@ def loadgen_command(job: Job, port: int, folder: Path) -> list[str]:
         f" --requests {job.requests} --warmup 0 --isl 8 --osl {job.tokens} --no-preflight"
         f" --workers {job.workers} --quiet --out {folder}"
     )
-    return [sys.executable, *words.split(), "--extra-body", job.timetable]
+    base = _python_of("loadgen")
+    python = str(base) if base.exists() else sys.executable
+    return [python, *words.split(), "--extra-body", job.timetable]
 
 
 def _limit(job: Job, port: int, folder: Path) -> list[str]:
