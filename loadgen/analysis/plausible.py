@@ -246,10 +246,9 @@ def _unshared(facts: PointFacts) -> bool:
 
 def _reading(system: DeclaredSystem) -> str:
     """`37e9 params x 1 B over 8 x 4.8 TB/s`."""
-    return (
-        f"{system.params_active / 1e9:.4g}e9 params x {system.model.weight_bytes_per_param:g} B over "
-        f"{system.gpus_per_replica} x {system.gpu.bandwidth_tbps:g} TB/s"
-    )
+    params = f"{system.params_active / 1e9:.4g}e9 params"
+    memory = f"{system.gpus_per_replica} x {system.gpu.bandwidth_tbps:g} TB/s"
+    return f"{params} x {system.model.weight_bytes_per_param:g} B over {memory}"
 
 
 def _explained(facts: PointFacts, tpot: float, floor: float, system: DeclaredSystem) -> str:

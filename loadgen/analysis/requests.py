@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from loadgen.analysis.allocation import EventCounts, allocate
+from loadgen.analysis.piling import in_blocks
 from loadgen.model.exchange import Outcome, Phase
 from loadgen.model.record import EventKind
 from loadgen.model.table import ABSENT, Flags, Floats, Ints, RunTable, Words
@@ -20,6 +21,7 @@ CUT = (Outcome.UNFINISHED, Outcome.CANCELLED)
 BUFFERED_MIN_TOK = 32
 BUFFERED_SPAN_FRAC = 0.05
 BUFFERED_EVENTS_PER_READ = 8.0
+BUFFERED_BLOCK_EVENTS = 2.5
 BUFFERED_ZERO_GAP_FRAC = 0.5
 BUFFERED_ZERO_GAP_NS = 50 * NS_PER_US
 
@@ -168,10 +170,21 @@ class Requests:
         span = self.last_text_at_ns - self.first_text_at_ns
         whole = np.maximum(self.last_text_at_ns - self.table.due_at_ns, 1)
         texts = np.bincount(self.event_row[self.text_index], minlength=len(self))
-        crowded = texts > BUFFERED_EVENTS_PER_READ * np.maximum(self.table.reads, 1)
-        known = (self.table.reads > 0) & crowded
-        together = (span < BUFFERED_SPAN_FRAC * whole) | known
+        per_read = texts / np.maximum(self.table.reads, 1)
+        crowded = (self.table.reads > 0) & (per_read > BUFFERED_EVENTS_PER_READ)
+        crowded |= self._in_blocks & (per_read > BUFFERED_BLOCK_EVENTS)
+        together = (span < BUFFERED_SPAN_FRAC * whole) | crowded
         return np.asarray(lumped & together & self.buffering_shows)
+
+    @cached_property
+    def _in_blocks(self) -> Flags:
+        """Streams whose reads pile at the sizes of blocks."""
+        taken = number(self.table.received_bytes)
+        texts = np.bincount(self.event_row[self.text_index], minlength=len(self))
+        read_no = self.table.event_read_no[self.text_index].astype(np.int64)
+        sizes = taken / np.maximum(texts, 1)
+        sizes[sizes <= 0] = np.nan
+        return in_blocks(self.event_row[self.text_index], read_no, sizes)
 
     @cached_property
     def buffering_shows(self) -> Flags:

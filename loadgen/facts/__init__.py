@@ -6,7 +6,6 @@ A row is somebody's statement and no measurement; it is used only where a user n
 
 import datetime
 from functools import cache
-from importlib.resources import files
 from typing import TypeVar
 
 import msgspec
@@ -72,7 +71,9 @@ def cited(row: GpuRow | ModelRow) -> str:
 
 
 def _table(name: str, kind: type[Table]) -> Table:
-    import yaml  # 15 ms that a run without a system file shouldn't pay for
+    from importlib.resources import files  # 25 ms with yaml that most runs shouldn't pay for
+
+    import yaml
 
     text = files(__name__).joinpath(name).read_text(encoding="utf-8")
     return msgspec.convert(yaml.safe_load(text), kind)

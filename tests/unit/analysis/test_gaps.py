@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -137,6 +138,27 @@ def test_blocks_of_a_proxy_that_flushes_now_and_then_are_seen_too() -> None:
     one = call(0, events, usage=80, reads=4, multi_reads=4)
 
     assert bool(Requests(table([one])).buffered[0])
+
+
+@pytest.mark.parametrize(
+    ("counts", "piles"),
+    [
+        ([4, 4, 5, 4, 5] * 4, True),  # nginx: blocks of 4 KiB cut through events of 925 bytes
+        ([5] * 18, False),  # steps of five tokens, an event each
+        ([5, 5, 5, 2, 3] * 4, False),  # the same, now and then cut in two
+        ([3, 5, 1, 4, 2, 5, 4, 3, 5, 5] * 2, False),  # steps of as many tokens as were accepted
+    ],
+)
+def test_few_long_events_a_read_are_buffered_only_where_their_bytes_fill_blocks(
+    counts: list[int], piles: bool
+) -> None:
+    reads = np.repeat(np.arange(len(counts)), counts)
+    events = [(1000 + 100.0 * int(read), "c") for read in reads]
+    size = {"received_bytes": 925 * len(events)}
+    one = call(0, events, usage=len(events), reads=len(counts), columns=size)
+    made = replace(table([one]), event_read_no=reads.astype(np.int32))
+
+    assert bool(Requests(made).buffered[0]) is piles
 
 
 def test_a_long_prefill_before_quick_tokens_is_no_buffering() -> None:
