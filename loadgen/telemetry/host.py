@@ -3,9 +3,9 @@
 Linux tells them in /proc and the control group's files; elsewhere all are None.
 """
 
-import statistics
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from loadgen import clock
 from loadgen.model.observed import HostHealth
@@ -26,8 +26,7 @@ def run_wait_ns(proc: Path = PROC) -> int | None:
     return int(words[1]) if len(words) > 1 else None
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """Counters since boot at one instant."""
 
     at_ns: int
@@ -77,7 +76,7 @@ class HostWatch:
     def health(self) -> HostHealth:
         """The readings since `start` as differences and shares; takes a last one."""
         self.look()
-        first, last, rtts = self._first, self._last, self._rtt_ns
+        first, last, rtts = self._first, self._last, sorted(self._rtt_ns)
         return HostHealth(
             samples=self._samples,
             pressure_frac=_pressure_frac(first, last),
@@ -90,7 +89,7 @@ class HostWatch:
             retransmits=_less(last.retransmits, first.retransmits),
             load_1m=last.load_1m,
             rtt_min_ns=min(rtts, default=None),
-            rtt_p50_ns=int(statistics.median(rtts)) if rtts else None,
+            rtt_p50_ns=rtts[len(rtts) // 2] if rtts else None,
             rtt_max_ns=max(rtts, default=None),
             rtt_n=len(rtts),
         )
