@@ -138,7 +138,7 @@ class PointRun:
         row.ended = tally.ended
         row.in_flight = tally.in_flight
         row.skipped = tally.skipped
-        row.loop_lag_max_ns = witness.pulse.lag_ns(1.0) or 0
+        row.loop_lag_max_ns = witness.pulse.lag_max_ns
         row.heartbeat_ns = clock.now_ns()
 
 
