@@ -89,6 +89,7 @@ def run_once(program: Program, job: Job, *server_words: str) -> Outcome:
             watched = run_watched(
                 program.command(job, server.port, folder),
                 on_cores={cores()[1]},
+                folder=folder.parent,
                 environment=ENVIRONMENT,
             )
             outcome = Outcome(watched, server.log())

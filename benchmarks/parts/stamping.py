@@ -41,6 +41,7 @@ def take(
             watched = run_watched(
                 [*loadgen_command(job, server.port, folder), *extra],
                 on_cores=set(cores()) if both else {cores()[1]},
+                folder=folder.parent,
                 environment=ENVIRONMENT,
                 poke=poke,
             )

@@ -52,11 +52,12 @@ def run_watched(
     command: list[str],
     *,
     on_cores: set[int],
+    folder: Path,
     timeout_s: float = 240.0,
     environment: dict[str, str] | None = None,
     poke: Callable[[list[int]], None] | None = None,
 ) -> Watched:
-    """Runs the command first in line on its cores; each look calls `poke` with the tree's pids.
+    """Runs the command first in line on its cores; each look calls `poke` with its pids.
 
     Raises: ProgramError.
     """
@@ -70,6 +71,7 @@ def run_watched(
             env={**os.environ, **(environment or {})},
             preexec_fn=lambda: settle(on_cores, CLIENT_PRIORITY),
             start_new_session=True,
+            cwd=folder,
         )
         ended = threading.Event()
         looking = threading.Thread(target=_look, args=(process.pid, seen, ended, poke))
