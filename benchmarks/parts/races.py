@@ -3,6 +3,7 @@
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from loadgen.store.recording import read_recording
 from parts.machine import cores
@@ -47,7 +48,7 @@ class Outcome:
     @property
     def rate(self) -> float:
         """Events a second, from the first request's receipt to the last event's write."""
-        last_ns = max(r.events[-1].after_ns for r in self.log.requests if r.events)
+        last_ns: int = max(r.events[-1].after_ns for r in self.log.requests if r.events)
         return self.log.chunks * 1e9 / (last_ns - self.log.first_received_ns)
 
     @property
@@ -102,9 +103,9 @@ def run_once(program: Program, job: Job, *server_words: str) -> Outcome:
         forget(folder)
 
 
-def _loadgen_ttfts_ns(folder: "object") -> list[int]:
+def _loadgen_ttfts_ns(folder: Path) -> list[int]:
     """TTFT as the report has it: first event with text less the instant of sending."""
-    (run,) = folder.iterdir()  # type: ignore[attr-defined]
+    (run,) = folder.iterdir()
     table = read_recording(run).table
     found = []
     for row in range(len(table)):

@@ -44,12 +44,14 @@ class Log:
     @property
     def chunks(self) -> int:
         """Tokens written, one an event of the stream."""
-        return sum(event.n_tok for request in self.requests for event in request.content)
+        written: int = sum(e.n_tok for request in self.requests for e in request.content)
+        return written
 
     @property
     def first_received_ns(self) -> int:
         """When the first request had come in whole."""
-        return min(request.received_ns for request in self.requests)
+        first_ns: int = min(request.received_ns for request in self.requests)
+        return first_ns
 
     def written_ns(self) -> list[int]:
         """When each content event was written, sorted."""

@@ -1,6 +1,5 @@
 """Loadgen's stamps against the server's log, under several kinds of stress."""
 
-import json
 import os
 import signal
 import statistics
@@ -73,7 +72,7 @@ def tables(rounds: int) -> Iterator[str]:
     yield _big_bodies(rounds)
     yield ""
     yield _stopped(rounds)
-    yield _many(1)
+    yield _many()
 
 
 def _line(title: str, job: Job, rounds: int, both: bool = False) -> str:
@@ -96,7 +95,7 @@ def _cells(title: str, taken: list[Taken]) -> str:
 
 
 def _big_bodies(rounds: int) -> str:
-    """64 streams at 50/s, a sixth of which send 4 MB prompts meanwhile."""
+    """Every prompt of 4 MB."""
     title = "16 streams x 50/s, every body 4 MB"
     job = Job(16, 64, 50, itl_ms=20.0)
     try:
@@ -165,20 +164,17 @@ def _late(taken: Taken) -> tuple[int, int, int]:
     return late, flagged, within
 
 
-def _many(rounds: int) -> str:
+def _many() -> str:
     """5,000 streams held at once by two workers, and the workers' memory a stream."""
     peaks: dict[int, int] = {}
-    firsts: dict[int, int] = {}
 
     def note(pids: list[int]) -> None:
         for pid in pids:
             if _is_worker(pid):
-                size = rss_of(pid)
-                firsts.setdefault(pid, size)
-                peaks[pid] = max(peaks.get(pid, 0), size)
+                peaks[pid] = max(peaks.get(pid, 0), rss_of(pid))
 
     job = Job(5000, 5000, 16, ttft_ms=8000.0, itl_ms=400.0, workers=2)
-    small = take(Job(2, 2, 16, ttft_ms=500, itl_ms=10, workers=2), poke=note, both=True)
+    take(Job(2, 2, 16, ttft_ms=500, itl_ms=10, workers=2), poke=note, both=True)
     base = sum(peaks.values())
     peaks.clear()
     taken = take(job, poke=note, both=True)
@@ -186,7 +182,6 @@ def _many(rounds: int) -> str:
     outcomes = sorted({str(o) for o in taken.table.outcome})
     error = judge(taken.table, taken.log.requests)
     per_stream_kb = (sum(peaks.values()) - base) / held / 1e3
-    _ = small, rounds, json
     return (
         f"5,000 streams, two workers on both cores: {held} served, outcomes {', '.join(outcomes)};"
         f" workers' memory {per_stream_kb:.1f} KB a stream above {base / 1e6:.0f} MB for two;"
