@@ -9,7 +9,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.coverage import COVERED, FOUND, covered_quantiles, covered_rates, detected  # noqa: E402
+from tests.coverage import COVERED, FOUND, covered_quantiles, covered_rates, detected
 
 
 def main() -> int:

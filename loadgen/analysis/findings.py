@@ -57,6 +57,8 @@ POINT_RULES: tuple[PointRule, ...] = tuple(
         steadiness.anomaly,
         steadiness.drifting,
         steadiness.warmup_cut,
+        steadiness.in_flight_unbalanced,
+        steadiness.rate_unbalanced,
         steadiness.floor_missed,
         client.phase_cut_short,
         client.first_wave_cold,

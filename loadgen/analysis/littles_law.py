@@ -1,13 +1,23 @@
-"""Bookkeeping test: requests in flight summed over time, computed in two unlike ways."""
+"""Little's law as a self-test: our books balance (A), and a level point obeys it (B, D).
+
+That a closed load fills its slots (C) is `client_findings.concurrency_not_reached`.
+"""
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from loadgen.analysis.frame import Frame
-from loadgen.analysis.rates import clipped_ns
+from loadgen.analysis.rates import clipped_ns, out_sums
+from loadgen.analysis.speed import first_event_tok
 from loadgen.analysis.window import in_flight_steps
-from loadgen.model.table import ABSENT
+from loadgen.model.table import ABSENT, Flags, Floats
+from loadgen.units import NS_PER_S
 
 TOLERANCE = 1e-6
+STEADY_FRAC = 0.05
+MIN_REQUESTS = 80
+MIN_ANSWERS = 8.0
 
 
 def mismatch(frame: Frame) -> float:
@@ -34,3 +44,89 @@ def in_flight_max(frame: Frame) -> int:
         return 0
     _, level = in_flight_steps(sent[rows], frame.requests.end_at_ns[rows])
     return int(level.max())
+
+
+@dataclass(frozen=True, slots=True)
+class Balance:
+    """Two figures that agree on a level point, and how far apart they may lie (a share)."""
+
+    seen: float
+    expected: float
+    allowed_frac: float
+
+    @property
+    def off_frac(self) -> float:
+        """How far the expected figure lies from the one seen, as a share of it."""
+        return (self.expected - self.seen) / self.seen
+
+    @property
+    def holds(self) -> bool:
+        """Whether the two agree."""
+        return abs(self.off_frac) <= self.allowed_frac
+
+
+def in_flight_balance(frame: Frame) -> Balance | None:
+    """Requests in flight against rate of issue times mean stay of those issued in the span.
+
+    Differs by what straddles the edges, on average the rest of an answer, which is allowed beside
+    5 %. None where it can't be told: too short, cut answers, no plateau. Source: Little 1961.
+    """
+    stays_s = _stays_s(frame)
+    if stays_s is None:
+        return None
+    rows = frame.requests.table.sent_at_ns != ABSENT
+    seen = float(clipped_ns(frame)[rows].sum()) / (frame.end_at_ns - frame.start_at_ns)
+    if seen <= 0:
+        return None
+    expected = float(stays_s.sum()) / frame.span_s
+    return Balance(seen, expected, STEADY_FRAC + _edge_frac(frame, stays_s))
+
+
+def decode_balance(frame: Frame) -> Balance | None:
+    """Output rate against requests decoding times their tokens per second of decoding.
+
+    Speed is all tokens over all decode time of the requests issued in the span, so every second of
+    decoding counts alike; first tokens are added at the rate they came. None as above, or where
+    answers did not stream, were buffered or failed.
+    """
+    stays_s = _stays_s(frame)
+    requests = frame.requests
+    good = requests.streamed & requests.ok
+    if stays_s is None or frame.buffered or not good[_sent(frame)].all():
+        return None
+    first, last = requests.first_text_at_ns, requests.last_text_at_ns
+    has = _sent(frame) & (first != ABSENT)
+    opening = np.nan_to_num(first_event_tok(requests))
+    tok = np.nan_to_num(requests.output_tok) - opening
+    spent_ns = (last - first)[has & frame.chosen]
+    if not spent_ns.sum():
+        return None
+    speed = float(tok[has & frame.chosen].sum()) / float(spent_ns.sum())
+    inside = np.minimum(last, frame.end_at_ns) - np.maximum(first, frame.start_at_ns)
+    decoding_ns = float(np.maximum(inside, 0)[has].sum())
+    opened = float(opening[has & frame.contains(first)].sum())
+    edges = np.array([frame.start_at_ns, frame.end_at_ns], dtype=np.float64)
+    seen = float(out_sums(frame, edges).sum()) / frame.span_s
+    if seen <= 0:
+        return None
+    expected = (decoding_ns * speed + opened) / frame.span_s
+    return Balance(seen, expected, STEADY_FRAC + _edge_frac(frame, stays_s))
+
+
+def _sent(frame: Frame) -> Flags:
+    return np.asarray(frame.requests.table.sent_at_ns != ABSENT)
+
+
+def _stays_s(frame: Frame) -> Floats | None:
+    """Seconds from sent to end of the requests issued in a span long enough to tell."""
+    rows = frame.chosen & _sent(frame)
+    stays = (frame.requests.end_at_ns - frame.requests.table.sent_at_ns)[rows] / NS_PER_S
+    if not frame.steady or len(stays) < MIN_REQUESTS or (frame.requests.cut & rows).any():
+        return None
+    return stays if frame.span_s >= MIN_ANSWERS * float(stays.mean()) else None
+
+
+def _edge_frac(frame: Frame, stays_s: Floats) -> float:
+    """Mean rest of an answer under way, E[s^2] / 2 E[s], as a share of the span."""
+    total = float(stays_s.sum())
+    return float((stays_s**2).sum()) / (2.0 * total) / frame.span_s if total > 0 else 1.0

@@ -1,6 +1,7 @@
 """Rules about steadiness: drift, a change of level, a warm-up that was cut, what can't be said."""
 
 from loadgen.analysis.facts import Doubt, PointFacts, RunFacts
+from loadgen.analysis.littles_law import decode_balance, in_flight_balance
 
 
 def drifting(facts: PointFacts) -> Doubt | None:
@@ -29,6 +30,30 @@ def warmup_cut(facts: PointFacts) -> Doubt | None:
     share = cut_s * 1e9 / (end - start)
     text = f"the first {cut_s:.3g} s ({share:.0%}) of the plateau at {facts.named()} were a warm-up"
     return Doubt("note", f"{text} and are cut", "--warmup N keeps it out of the point")
+
+
+def in_flight_unbalanced(facts: PointFacts) -> Doubt | None:
+    """Little's law fails: requests in flight are not rate times stay; the point was not level."""
+    found = in_flight_balance(facts.frame)
+    if found is None or found.holds:
+        return None
+    text = (
+        f"{found.seen:.4g} requests in flight at {facts.named()} where rate times stay gives "
+        f"{found.expected:.4g} ({found.off_frac:+.1%}): not a level stretch"
+    )
+    return Doubt("doubt", text, "a longer --duration; an open load over capacity never balances")
+
+
+def rate_unbalanced(facts: PointFacts) -> Doubt | None:
+    """The output rate is not what the decoding requests give at their own speed."""
+    found = decode_balance(facts.frame)
+    if found is None or found.holds:
+        return None
+    text = (
+        f"{found.seen:.4g} tok/s arrived at {facts.named()} where the requests decoding at their "
+        f"TPOT give {found.expected:.4g} ({found.off_frac:+.1%})"
+    )
+    return Doubt("doubt", text, "token counts and arrival times disagree, or the point drifts")
 
 
 def floor_missed(facts: PointFacts) -> Doubt | None:

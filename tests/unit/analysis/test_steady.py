@@ -11,7 +11,10 @@ from tests.simulations import Law, Server, drift, level, served, step, warming
 from tests.tables import closed_loop, codes, recording
 
 MATERIAL = 0.05
-MINE = {"drifting", "anomaly", "warmup_cut", "floor_missed", "steadiness_unknown"}
+MINE = {
+    "drifting", "anomaly", "warmup_cut", "floor_missed", "steadiness_unknown",
+    "in_flight_unbalanced", "rate_unbalanced",
+}  # fmt: skip
 
 
 def run(server: Server, law: Law, seed: int, floor: str = "quick") -> Summary:

@@ -24,6 +24,15 @@ def test_throughput_of_ten_requests_a_slot_is_that_of_the_long_run(slots: int) -
     assert max(whole) < 0.95
 
 
+def test_throughput_of_ten_requests_a_slot_holds_at_256_slots() -> None:
+    truth = simulate(256, 12_000, seed=1, keep=False).second_half_tps
+
+    point = summarise(recording(simulate(256, 2560, 2).calls(), "closed:256")).points[0]
+
+    assert (point.measures["out_tps"].value or 0) / truth == pytest.approx(1, abs=0.02)
+    assert (point.whole["out_tps"].value or 0) / truth < 0.95
+
+
 def test_a_long_last_answer_leaves_the_plateau_rate_alone() -> None:
     calls = [stream(1000 * wave, 10, 10, 100) for wave in range(9) for _ in range(10)]
     calls += [stream(9000, 10, 10, 100) for _ in range(9)] + [stream(9000, 10, 10, 2100)]
