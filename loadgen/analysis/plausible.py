@@ -12,19 +12,15 @@ from loadgen.analysis.facts import Doubt, PointFacts, RunFacts
 from loadgen.analysis.fidelity import in_ms
 from loadgen.analysis.metrics import e2e_s, ttft_send_s
 from loadgen.analysis.requests import number
+from loadgen.analysis.round_trip import round_trip
 from loadgen.analysis.speed import tpot_s
 from loadgen.analysis.stats import quantile
 from loadgen.model.system import DeclaredSystem
-from loadgen.model.table import ABSENT, Flags, Recording
-from loadgen.units import NS_PER_S
+from loadgen.model.table import ABSENT, Flags
 
 ALLOWED_FRAC = 0.9
 """A figure down to this share of a floor passes: parameters are rounded, embeddings not multiplied.
 """
-RTT_ALLOWED_FRAC = 0.8
-RTT_ALLOWED_S = 0.001
-"""A handshake is timed by the client's loop, which costs up to 1 ms; a TTFT is stamped in the
-kernel. So round trips of 1 ms and less accuse nobody."""
 BELOW_FRAC = 0.01
 EQUAL_MIN_N = 10
 UNIFORM_SPREAD_FRAC = 0.005
@@ -69,22 +65,26 @@ def values_missing(facts: PointFacts) -> Doubt | None:
 
 
 def ttft_below_rtt(facts: PointFacts) -> Doubt | None:
-    """First tokens that came sooner than a packet goes there and back."""
-    rtt_s = rtt_least_s(facts.recording)
-    if rtt_s is None:
+    """First tokens that came sooner than a packet goes there and back.
+
+    Fatal only where the kernel timed a handshake: one that the client's loop timed may be long.
+    """
+    trip = round_trip(facts.recording)
+    if trip is None:
         return None
     took = ttft_send_s(facts.requests)[_measured(facts)]
     took = took[~np.isnan(took)]
-    below = took < min(RTT_ALLOWED_FRAC * rtt_s, rtt_s - RTT_ALLOWED_S)
-    n = int(below.sum())
+    n = int((took < trip.surely_s).sum())
     if not n:
         return None
     text = (
         f"{n} of {len(took)} first tokens at {facts.named()} came sooner than the round trip of "
-        f"{in_ms(rtt_s)} allows, the soonest after {in_ms(float(took.min()))}"
+        f"{in_ms(trip.least_s)} allows (shortest of {trip.handshakes} handshakes), the soonest "
+        f"after {in_ms(float(took.min()))}"
     )
     hint = "a stepped clock, or something nearer than the server answered"
-    return Doubt("fatal" if n > BELOW_FRAC * len(took) else "doubt", text, hint)
+    severe = trip.by_kernel and n > BELOW_FRAC * len(took)
+    return Doubt("fatal" if severe else "doubt", text, hint)
 
 
 def ttft_below_floor(facts: PointFacts) -> Doubt | None:
@@ -94,7 +94,8 @@ def ttft_below_floor(facts: PointFacts) -> Doubt | None:
         return None
     cached = number(requests.table.usage_cached_tok)
     uncached = requests.prompt_tok - np.nan_to_num(cached)
-    floor_s = max((rtt_least_s(facts.recording) or 0.0) - RTT_ALLOWED_S, 0.0) + (
+    trip = round_trip(facts.recording)
+    floor_s = (0.0 if trip is None else trip.surely_s) + (
         physics.flop_per_tok(system.params_active) * uncached / system.replica_flops
     )
     took = ttft_send_s(requests)
@@ -218,19 +219,6 @@ def ttft_uniform(run: RunFacts) -> Doubt | None:
     return Doubt(
         "doubt", text, "a cache, a gateway or a timetable may answer in the server's place"
     )
-
-
-def rtt_least_s(recording: Recording) -> float | None:
-    """The shortest handshake seen, by the probe or by a request, seconds; None where none was."""
-    table = recording.table
-    asked = np.where(
-        table.conn_resolved_at_ns != ABSENT, table.conn_resolved_at_ns, table.conn_asked_at_ns
-    )
-    told = (asked != ABSENT) & (table.conn_connected_at_ns > asked)
-    found = [int((table.conn_connected_at_ns - asked)[told].min())] if told.any() else []
-    if recording.observed.rtt_ns is not None:
-        found.append(recording.observed.rtt_ns)
-    return min(found) / NS_PER_S if found else None
 
 
 def _measured(facts: PointFacts) -> Flags:

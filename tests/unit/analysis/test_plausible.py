@@ -5,10 +5,11 @@ import random
 import pytest
 
 from loadgen.analysis import summarise
-from loadgen.model.observed import Observed
+from loadgen.model.observed import ClientHealth, HostHealth, Observed
 from loadgen.model.plan import WorkloadPlan
 from loadgen.model.summary import Finding, Summary
 from loadgen.model.system import DeclaredGpu, DeclaredModel, DeclaredSystem
+from loadgen.units import NS_PER_MS
 from tests.tables import Call, healthy, recording, stream
 
 OURS = {
@@ -47,7 +48,7 @@ def calls_of(
 def of(calls: list[Call], load: object = "closed:1", **given: object) -> Summary:
     points = 1 if isinstance(load, str) else len(load)  # type: ignore[arg-type]
     health = [healthy(i, issued=sum(one.point == i for one in calls)) for i in range(points)]
-    return summarise(recording(calls, load, health=health, **given))  # type: ignore[arg-type]
+    return summarise(recording(calls, load, **{"health": health, **given}))  # type: ignore[arg-type]
 
 
 def found(summary: Summary) -> dict[str, Finding]:
@@ -80,28 +81,55 @@ def test_nothing_is_held_against_floors_that_nobody_declared() -> None:
     assert found(of(calls_of(ttft=0.5, gap=0.01), observed=Observed(rtt_ns=90_000))) == {}
 
 
-def test_first_tokens_sooner_than_the_round_trip_are_fatal() -> None:
-    one = found(of(calls_of(ttft=12.0), observed=Observed(rtt_ns=50_000_000)))["ttft_below_rtt"]
+FAR = Observed(rtt_ns=50_000_000)
+
+
+def by_kernel(rtt_ns: int, lag_ms: float = 0.1) -> ClientHealth:
+    host = HostHealth(rtt_min_ns=rtt_ns, rtt_n=3)
+    lag_ns = int(lag_ms * NS_PER_MS)
+    return healthy(issued=20, host=host, loop_lag_p99_ns=lag_ns)
+
+
+def test_first_tokens_sooner_than_the_kernels_round_trip_are_fatal() -> None:
+    one = found(of(calls_of(ttft=12.0), health=[by_kernel(50_000_000)]))["ttft_below_rtt"]
 
     assert one.severity == "fatal"
     assert "20 of 20 first tokens" in one.text
-    assert "50 ms" in one.text
+    assert "the round trip of 50 ms allows (shortest of 3 handshakes)" in one.text
+
+
+def test_sooner_than_handshakes_that_a_loop_timed_is_a_doubt() -> None:
+    assert found(of(calls_of(ttft=12.0), observed=FAR))["ttft_below_rtt"].severity == "doubt"
 
 
 def test_one_early_token_in_many_is_a_doubt() -> None:
-    calls = [*calls_of(ttft=60.0, n=150), *calls_of(ttft=12.0, n=1)]
-    calls[-1] = stream(calls[-2].events[-1][0] + 1, 12.0, 10.0, 40, prompt=1000)
+    calls = calls_of(ttft=60.0, n=150)
+    calls.append(stream(calls[-1].events[-1][0] + 1, 12.0, 10.0, 40, prompt=1000))
 
-    assert found(of(calls, observed=Observed(rtt_ns=50_000_000)))["ttft_below_rtt"].severity == (
-        "doubt"
-    )
+    one = found(of(calls, health=[by_kernel(50_000_000)]))["ttft_below_rtt"]
+
+    assert one.severity == "doubt"
 
 
 def test_the_shortest_handshake_counts_and_not_the_probe_alone() -> None:
     calls = calls_of(ttft=12.0)
     calls[3] = stream(calls[3].due, 12.1, 10.0, 40, prompt=1000, connect=(0.0, 9.0))
 
-    assert found(of(calls, observed=Observed(rtt_ns=50_000_000))) == {}
+    assert found(of(calls, observed=FAR)) == {}
+    assert found(of(calls_of(ttft=12.0), observed=FAR, health=[by_kernel(9_000_000)])) == {}
+
+
+def test_a_single_handshake_of_a_starved_client_accuses_nobody() -> None:
+    calls = calls_of(ttft=8.0)
+    calls[0] = stream(0, 8.0, 10.0, 40, prompt=1000, connect=(-17.0, 0.0))
+
+    assert found(of(calls)) == {}
+
+
+def test_handshakes_may_be_late_by_the_loops_lag() -> None:
+    health = [healthy(issued=20, loop_lag_p99_ns=40_000_000)]
+
+    assert found(of(calls_of(ttft=12.0), observed=FAR, health=health)) == {}
 
 
 @pytest.mark.parametrize("rtt_ns", [300_000, 1_000_000])
