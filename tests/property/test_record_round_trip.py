@@ -74,7 +74,7 @@ def test_every_value_of_a_record_reaches_its_column(rows: list[Record]) -> None:
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.lists(st.lists(records, max_size=4), max_size=4))
+@given(st.lists(st.lists(records, max_size=2), max_size=3))
 def test_segments_and_parquet_hold_the_same_table(batches: list[list[Record]]) -> None:
     rows = [record for batch in batches for record in batch]
     with tempfile.TemporaryDirectory() as name:
