@@ -22,13 +22,13 @@ def client_bound(facts: PointFacts) -> Doubt | None:
     lags = [
         f"{name} {in_ms(value)}"
         for name, value in (
-            ("stamp error", found.stamp_error_s),
-            ("loop lag", found.loop_lag_s),
-            ("send lag", found.send_lag_s),
+            (f"{found.stat} stamp error", found.stamp_error_s),
+            ("p99 loop lag", found.loop_lag_s),
+            ("p99 send lag", found.send_lag_s),
         )
         if value is not None
     ]
-    text = f"client grade {found.grade} at {facts.named()} by {found.basis}: p99 {', '.join(lags)}"
+    text = f"client grade {found.grade} at {facts.named()} by {found.basis}: {', '.join(lags)}"
     hint = "use more --workers, a quieter host, or less load; `loadgen selftest` shows its ceiling"
     return Doubt("fatal" if found.grade == "refuse" else "doubt", text, hint)
 

@@ -100,10 +100,12 @@ class ClientHealth(Struct, frozen=True):
     """Longest loop lag less what waiting for a core and the collector explain of it."""
     canary_p50_ns: int | None = None
     """Error of stamps under the true load: seen less sent of events that carry their send time."""
+    canary_p95_ns: int | None = None
     canary_p99_ns: int | None = None
     canary_max_ns: int | None = None
     canary_wait_p50_ns: int | None = None
     """Read less sent of the same events: what a stamp can err by where one read brings several."""
+    canary_wait_p95_ns: int | None = None
     canary_wait_p99_ns: int | None = None
     canary_n: int = 0
     canary_stamp: str = ""

@@ -138,3 +138,11 @@ def test_user_stamps_err_by_the_canarys_wait() -> None:
 @pytest.mark.parametrize("host", [{"pressure_frac": 0.5}, {"steal_frac": 0.02}, {"throttles": 1}])
 def test_a_crowded_host_costs_a_and_no_more_while_the_canary_sings(host: dict[str, object]) -> None:
     assert run(client(host)).points[0].client_grade == "B"
+
+
+def test_one_late_event_of_a_short_canary_is_no_grade() -> None:
+    hiccup = {"canary_p95_ns": 40_000, "canary_p99_ns": 11 * MS}
+    short = run(client(canary_n=85, **hiccup))
+    long = run(client(canary_n=400, **hiccup))
+    assert "client_bound" not in codes(short)
+    assert "client_bound" in codes(long)
