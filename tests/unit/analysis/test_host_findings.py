@@ -141,7 +141,7 @@ def test_a_crowded_host_costs_a_and_no_more_while_the_canary_sings(host: dict[st
 
 
 def test_one_late_event_of_a_short_canary_is_no_grade() -> None:
-    hiccup = {"canary_p95_ns": 40_000, "canary_p99_ns": 11 * MS}
+    hiccup: dict[str, Any] = {"canary_p95_ns": 40_000, "canary_p99_ns": 11 * MS}
     short = run(client(canary_n=85, **hiccup))
     long = run(client(canary_n=400, **hiccup))
     assert "client_bound" not in codes(short)
