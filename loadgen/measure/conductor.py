@@ -5,6 +5,7 @@ killed at any moment can still be read.
 """
 
 import asyncio
+import os
 import signal
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
@@ -69,6 +70,7 @@ class Conductor:
             self._pairs = await asyncio.gather(
                 *(start_pair(self._plan, share, self._folder, self._secrets) for share in shares)
             )
+            _leave_priority_to_workers()
             await self._run_points()
         except LoadgenError:
             self._is_broken = True
@@ -148,6 +150,12 @@ class Conductor:
         state = "failed" if self._is_broken else ended
         anchors = (*update_run_file(self._folder).anchors, _anchor())
         update_run_file(self._folder, state=state, anchors=anchors, ended_wall_ns=clock.wall_ns())
+
+
+def _leave_priority_to_workers() -> None:
+    """Where all were started with real-time priority, looks and provenance must not hold one up."""
+    if hasattr(os, "SCHED_FIFO") and os.sched_getscheduler(0) in (os.SCHED_FIFO, os.SCHED_RR):
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 async def _all_or_first_error(waits: list[Awaitable[ClientHealth]]) -> list[ClientHealth]:

@@ -18,10 +18,11 @@ from loadgen.transport.outcomes import judge
 from loadgen.transport.reading import Reading, read_body
 from loadgen.transport.sse import Framed, split_events
 from loadgen.transport.token_counts import token_column
-from loadgen.units import NS_PER_MS
+from loadgen.units import NS_PER_MS, NS_PER_US
 
 _MAX_REASON_CHARS = 64
-_LATE_NS = NS_PER_MS
+_LATE_NS = 300 * NS_PER_US
+"""A read that lay for longer than this was not read as soon as the loop could: it was late."""
 _STEP_NS = NS_PER_MS
 
 
@@ -49,9 +50,10 @@ def decode(
         counted = own_tok if usage.output_tok is None else usage.output_tok
         tok = [UNKNOWN_TOK if counted is None else counted]
     shared = _shared_reads(reading)
+    late = [no for no in shared if arrivals.lag_ns[no] > _LATE_NS] if arrivals.lag_ns else []
     flags = {
         "usage_summed": summed,
-        "late_stamps": any(arrivals.lag_ns[no] > _LATE_NS for no in shared if arrivals.lag_ns),
+        "late_stamps": bool(late),
         **_flags_of_transport(exchange),
         **_flags_of_end(exchange, reading, outcome, usage),
         **_flags_of_counts(reading, tok, usage),
@@ -82,7 +84,7 @@ def decode(
         received_bytes=arrivals.received_bytes,
         reads=len(arrivals.at_ns),
         multi_event_reads=len(shared),
-        seen_lag_max_ns=max(arrivals.lag_ns, default=0),
+        seen_lag_max_ns=max([0, *arrivals.lag_ns, *_waits_ns(arrivals, late)]),
         seen_lag_sum_ns=sum(arrivals.lag_ns),
         stamp_kind=exchange.stamp_kind,
         tool_calls=answer.tool_calls,
@@ -114,6 +116,15 @@ def _shared_reads(reading: Reading) -> list[int]:
     """Reads that brought more than one event with text."""
     by_read = Counter(compress(reading.read_no, reading.kinds))
     return [read_no for read_no, events in by_read.items() if events > 1]
+
+
+def _waits_ns(arrivals: Arrivals, late: list[int]) -> list[int]:
+    """How long the first event of each late read can have waited: since the read before it.
+
+    The stamp is the last event's, so its own lag says nothing of those before it in the read.
+    """
+    at_ns, lag_ns = arrivals.at_ns, arrivals.lag_ns
+    return [at_ns[no] + lag_ns[no] - at_ns[no - 1] - lag_ns[no - 1] for no in late if no]
 
 
 def _own_count(

@@ -280,8 +280,15 @@ def test_lag_of_the_loop_is_counted_and_late_shared_reads_flagged() -> None:
     late = decode(exchange_of(reads, seen_late_ms=3))
     assert (late.seen_lag_max_ns, late.seen_lag_sum_ns) == (3 * MS, 6 * MS)
     assert "late_stamps" in late.flags
-    assert "late_stamps" not in decode(exchange_of(reads, seen_late_ms=0.5)).flags
+    assert "late_stamps" not in decode(exchange_of(reads, seen_late_ms=0.2)).flags
     assert "late_stamps" not in decode(exchange_of(reads)).flags
+
+
+def test_bound_of_a_late_shared_read_reaches_back_to_the_read_before() -> None:
+    reads = [(10.0, text_event("a")), (210.0, text_event("b") + text_event("c") + STOP + DONE)]
+    late = decode(exchange_of(reads, seen_late_ms=2))
+    assert "late_stamps" in late.flags
+    assert late.seen_lag_max_ns == 200 * MS
 
 
 def test_late_reads_of_one_event_each_are_exact() -> None:
