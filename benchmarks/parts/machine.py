@@ -29,9 +29,15 @@ def may_have_priority() -> bool:
 
 
 def settle(on_cores: set[int], priority: int) -> None:
-    """Puts the calling process on its cores, first in line where that is allowed."""
+    """Puts the calling process on its cores, first in line where that is allowed.
+
+    Priority 0 is a nice value of -19 instead of real time.
+    """
     os.sched_setaffinity(0, on_cores)
     try:
+        if not priority:
+            os.setpriority(os.PRIO_PROCESS, 0, -19)
+            return
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
     except PermissionError:
         return

@@ -47,6 +47,8 @@ class Program:
     command: Callable[[Job, int, Path], list[str]]
     missing: str = ""
     """Why it can't be run here; empty where it can."""
+    is_first: bool = True
+    """Real-time priority; tools whose parent spins would starve their own workers by it."""
 
 
 def scratch() -> Path:
@@ -118,7 +120,8 @@ def _genai_bench(job: Job, port: int, folder: Path) -> list[str]:
 
 
 def _tool(name: str, command: Callable[[Job, int, Path], list[str]]) -> Program:
-    return Program(name, command, "" if _python_of(name).exists() else "not installed")
+    missing = "" if _python_of(name).exists() else "not installed"
+    return Program(name, command, missing, is_first=False)
 
 
 LIMIT = Program("limit (C)", _limit)

@@ -91,6 +91,7 @@ def run_once(program: Program, job: Job, *server_words: str) -> Outcome:
                 program.command(job, server.port, folder),
                 on_cores={cores()[1]},
                 folder=folder.parent,
+                is_first=program.is_first,
                 environment=ENVIRONMENT,
             )
             outcome = Outcome(watched, server.log())

@@ -53,7 +53,8 @@ def run_watched(
     *,
     on_cores: set[int],
     folder: Path,
-    timeout_s: float = 240.0,
+    is_first: bool = True,
+    timeout_s: float = 150.0,
     environment: dict[str, str] | None = None,
     poke: Callable[[list[int]], None] | None = None,
 ) -> Watched:
@@ -69,7 +70,7 @@ def run_watched(
             stdout=said,
             stderr=subprocess.STDOUT,
             env={**os.environ, **(environment or {})},
-            preexec_fn=lambda: settle(on_cores, CLIENT_PRIORITY),
+            preexec_fn=lambda: settle(on_cores, CLIENT_PRIORITY if is_first else 0),
             start_new_session=True,
             cwd=folder,
         )
