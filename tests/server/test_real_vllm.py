@@ -178,7 +178,7 @@ def test_a_server_that_ends_in_mid_stream_is_never_a_success(
     ok = table.outcome == "ok"
     assert set(table.own_tok[ok]) <= {1900}, "cut short and counted as a success"
     cut = [row for row in range(len(table)) if not ok[row] and table.http_status[row] == 200]
-    assert 1 <= len(cut) <= 4
+    assert cut  # those in flight, and any that a server that is ending still took
     seen = {str(table.outcome[row]) for row in cut}
     assert seen <= {"truncated", "error_in_stream", "timeout_stall"}
     assert run.code == 5, run.stdout
