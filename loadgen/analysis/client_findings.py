@@ -6,11 +6,16 @@ from loadgen.analysis.facts import Doubt, PointFacts
 from loadgen.analysis.fidelity import in_ms
 from loadgen.analysis.littles_law import TOLERANCE, in_flight_max, mismatch
 from loadgen.analysis.window import thinks
+from loadgen.analysis.words import counted, in_percent
 from loadgen.units import NS_PER_S
 
 REACHED_FRAC = 0.98
 MISSED_FRAC = 0.95
 RATE_WAIT_FRAC = 0.01
+EMPTY_SLOTS_HINT = (
+    "a server that answers in milliseconds leaves the client's own turnaround visible: ask for "
+    "longer answers (--osl), or read it as it is"
+)
 UNENDED = ("running_or_killed", "failed")
 
 
@@ -19,18 +24,31 @@ def client_bound(facts: PointFacts) -> Doubt | None:
     found = facts.fidelity
     if found.grade not in {"C", "refuse"}:
         return None
-    lags = [
-        f"{name} {in_ms(value)}"
-        for name, value in (
-            (f"{found.stat} stamp error", found.stamp_error_s),
-            ("p99 loop lag", found.loop_lag_s),
-            ("p99 send lag", found.send_lag_s),
-        )
-        if value is not None
-    ]
-    text = f"client grade {found.grade} at {facts.named()} by {found.basis}: {', '.join(lags)}"
+    what = "latencies withheld" if found.grade == "refuse" else "tails of gaps withheld"
+    text = (
+        f"this machine {_lateness(facts)}: {what} at {facts.named()} "
+        f"(client grade {found.grade} by {found.basis})"
+    )
     hint = "use more --workers, a quieter host, or less load; `loadgen selftest` shows its ceiling"
     return Doubt("fatal" if found.grade == "refuse" else "doubt", text, hint)
+
+
+def _lateness(facts: PointFacts) -> str:
+    """`read tokens up to 11 ms late at p99 (TPOT 5.0 ms)`: what the grade was given for."""
+    found, tpot_s = facts.fidelity, facts.fidelity.step_s
+    beside = f" (TPOT {in_ms(tpot_s)})" if tpot_s is not None else ""
+    told = {
+        "stamps": ("read tokens", found.stamp_error_s, f"{found.stat}{beside}"),
+        "loop lag": ("came to its sockets", found.loop_lag_s, "p99"),
+        "sends": ("sent requests", found.send_lag_s, "p99"),
+    }
+    blamed = found.basis.partition(";")[0]
+    said = [
+        f"{did} up to {in_ms(late_s)} late at {stat}"
+        for name, (did, late_s, stat) in told.items()
+        if name in blamed and late_s is not None
+    ]
+    return " and ".join(said) or "was late"
 
 
 def client_unknown(facts: PointFacts) -> Doubt | None:
@@ -58,15 +76,15 @@ def concurrency_not_reached(facts: PointFacts) -> Doubt | None:
     workload = facts.recording.plan.workload
     rests = workload.turns != "1" and workload.think not in {"0", ""}
     if most < asked and not rests:
-        text = f"at most {most} requests were in flight where {asked} were asked for"
+        text = f"in flight at {facts.named()}: {most} at most, asked for: {asked}"
         hint = "more --requests than the concurrency, no --max-rate, enough file descriptors"
         return Doubt("doubt", text, hint)
     if facts.window is None or mean is None or mean >= REACHED_FRAC * asked:
         return None
     held = rests or any(h.rate_waits for h in facts.health)
-    text = f"{mean:.1f} requests in flight on average where {asked} were asked for"
+    text = f"in flight on average at {facts.named()}: {mean:.1f}, asked for: {asked}"
     severe = mean < MISSED_FRAC * asked and not held
-    hint = "sessions rest between turns" if rests else "slots stood empty between requests"
+    hint = "sessions rest between turns" if rests else EMPTY_SLOTS_HINT
     return Doubt("doubt" if severe else "note", text, hint)
 
 
@@ -75,7 +93,7 @@ def rate_not_reached(facts: PointFacts) -> Doubt | None:
     asked, sent = facts.value("asked_rps"), facts.value("sent_rps")
     if facts.slots is not None or not asked or sent is None or sent >= REACHED_FRAC * asked:
         return None
-    text = f"{sent:.3g} requests/s were sent where {asked:.3g} were due"
+    text = f"requests/s sent at {facts.named()}: {sent:.3g}, due: {asked:.3g}"
     return Doubt("doubt", text, "the tail is told by ttft_s (from due), not by ttft_send_s")
 
 
@@ -88,8 +106,9 @@ def rate_ceiling_bit(facts: PointFacts) -> Doubt | None:
     stays_ns = int((facts.requests.end_at_ns - facts.requests.table.due_at_ns).sum())
     share = waited_ns / max(stays_ns, 1)
     text = (
-        f"--max-rate held {waits} requests back for {waited_ns / NS_PER_S:.3g} s in all "
-        f"({share:.1%} of their time) at {facts.named()}"
+        f"--max-rate held {counted(waits, 'request', 'requests')} back for "
+        f"{waited_ns / NS_PER_S:.3g} s in all ({in_percent(share)} of their time) "
+        f"at {facts.named()}"
     )
     hint = "throughput is the ceiling's, not the server's; raise --max-rate or lower -c"
     return Doubt("doubt" if share > RATE_WAIT_FRAC else "note", text, hint)
@@ -103,7 +122,9 @@ def accounting(facts: PointFacts) -> Doubt | None:
         return Doubt("fatal", text, "this is a bug of the tool: please report it with the run")
     total = sum(facts.counts.outcomes.values())
     if total != facts.counts.issued:
-        text = f"{facts.counts.issued} requests were issued, {total} have an outcome"
+        text = (
+            f"requests issued at {facts.named()}: {facts.counts.issued}, with an outcome: {total}"
+        )
         return Doubt("fatal", text, "this is a bug of the tool: please report it with the run")
     return None
 
@@ -114,7 +135,7 @@ def lost_requests(facts: PointFacts) -> Doubt | None:
     rows = len(facts.requests)
     if not facts.health or issued == rows or facts.recording.state in UNENDED:
         return None
-    text = f"{issued} requests were issued at {facts.named()}, {rows} left a record"
+    text = f"requests issued at {facts.named()}: {issued}, with a record: {rows}"
     return Doubt("fatal", text, "look for a full disk or a killed process")
 
 
@@ -138,7 +159,7 @@ def warmup_failed(facts: PointFacts) -> Doubt | None:
     failed = int((warm & facts.requests.failed).sum())
     if not failed:
         return None
-    return Doubt("note", f"{failed} of {int(warm.sum())} warm-up requests failed")
+    return Doubt("note", f"warm-up requests that failed: {failed} of {int(warm.sum())}")
 
 
 def no_plateau(facts: PointFacts) -> Doubt | None:

@@ -10,6 +10,7 @@ from loadgen.analysis.fidelity import Fidelity
 from loadgen.analysis.frame import Frame
 from loadgen.analysis.requests import Requests, seconds_between
 from loadgen.analysis.window import slots_of
+from loadgen.analysis.words import counted, in_percent
 from loadgen.model.exchange import Outcome
 from loadgen.model.observed import ClientHealth
 from loadgen.model.plan import PointPlan
@@ -134,9 +135,10 @@ class RunFacts:
         return int((self.requests.flagged(name) & self.measured).sum())
 
     def share(self, count: int) -> str:
-        """`12 of 80 requests (15.0%)`."""
+        """`12 of 80 requests (15.0 %)`."""
         total = int(self.measured.sum())
-        return f"{count} of {total} requests ({count / max(total, 1):.1%})"
+        whole = counted(total, "request", "requests")
+        return f"{count} of {whole} ({in_percent(count / max(total, 1))})"
 
 
 def counts_of(requests: Requests, health: tuple[ClientHealth, ...]) -> Counts:

@@ -19,6 +19,7 @@ from loadgen.analysis.rates import clipped_ns
 from loadgen.analysis.requests import seconds_between
 from loadgen.analysis.speed import tpot_s
 from loadgen.analysis.stats import quantile
+from loadgen.analysis.words import in_percent
 from loadgen.model.exchange import StampKind
 from loadgen.model.observed import ClientHealth
 from loadgen.model.provenance import Calibration
@@ -59,6 +60,8 @@ class Fidelity:
     """Which quantile `stamp_error_s` is."""
     canary_n: int = 0
     """Events of the canary behind `stamp_error_s`; 0: it is a bound, not measured."""
+    step_s: float | None = None
+    """What the stamp error is held against: median TPOT, without one the time in flight."""
     bound_s: float | None = None
     """What the events of reads with several can err by; None where such reads are few."""
 
@@ -92,8 +95,9 @@ def fidelity(
     send_s = None if held_back else _send_lag_s(frame, rows)
     if stamp_s is None:
         return Fidelity(UNGRADED, "user stamps and no loop probe, no canary", send_lag_s=send_s)
+    step_s = _step_s(frame)
     marks = {
-        "stamps": _stamp_grade(stamp_s, _step_s(frame)),
+        "stamps": _stamp_grade(stamp_s, step_s),
         "loop lag": _loop_grade(loop_lag_s, health, kernel=kernel),
         "sends": _send_grade(send_s, _gap_s(frame)),
         "host": _host_grade(health),
@@ -111,6 +115,7 @@ def fidelity(
         kernel=kernel,
         stat=canary.stat if canary is not None else "p99",
         canary_n=canary.n if canary is not None else 0,
+        step_s=step_s,
         bound_s=bound_s,
     )
 
@@ -166,7 +171,7 @@ def describe_timing(found: Sequence[Fidelity]) -> str:
     bound = f" (late by {in_ms(max(bounds))} at most)" if bounds and measured else ""
     return (
         f"stamps ±{error} at {stat} ({source}{measured}), "
-        f"{share:.1%} of the reads with text brought several events{bound}"
+        f"{in_percent(share)} of the reads with text brought several events{bound}"
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from loadgen.analysis.facts import Doubt, PointFacts
 from loadgen.analysis.fidelity import CANARY_N_MIN, in_ms
+from loadgen.analysis.words import counted, in_percent
 from loadgen.model.observed import ClientHealth, HostHealth
 from loadgen.units import NS_PER_MS, NS_PER_S
 
@@ -34,7 +35,7 @@ def host_contended(facts: PointFacts) -> Doubt | None:
     wait = max((_share(h.run_wait_ns, h) for h in facts.health), default=0.0)
     pressure, steal = host.pressure_frac or 0.0, host.steal_frac or 0.0
     said = [
-        f"{name} {share:.1%}"
+        f"{name} {in_percent(share)}"
         for name, share, limit in (
             ("cpu pressure", pressure, PRESSURE_FRAC),
             ("steal", steal, STEAL_FRACS[0]),
@@ -75,7 +76,7 @@ def gc_pauses(facts: PointFacts) -> Doubt | None:
         return None
     text = (
         f"the garbage collector held a worker up for {in_ms(most_ns / NS_PER_S)} at once and "
-        f"{share:.1%} of the time at {facts.named()}"
+        f"{in_percent(share)} of the time at {facts.named()}"
     )
     severe = most_ns >= GC_NS[1] or share >= GC_FRAC
     return Doubt("doubt" if severe else "note", text, "more --workers hold fewer objects each")
@@ -88,8 +89,8 @@ def cpu_throttled(facts: PointFacts) -> Doubt | None:
         return None
     share = (host.throttled_ns or 0) / max(_span_ns(facts), 1)
     text = (
-        f"the client's cpu quota ran out {host.throttles} times at {facts.named()}, "
-        f"{share:.1%} of the time"
+        f"the client's cpu quota ran out {counted(host.throttles, 'time', 'times')} at "
+        f"{facts.named()}, {in_percent(share)} of the time"
     )
     return Doubt("doubt" if share >= THROTTLED_FRAC else "note", text, "raise the cpu limit")
 
@@ -104,7 +105,7 @@ def retransmits(facts: PointFacts) -> Doubt | None:
         return None
     text = (
         f"{host.retransmits} of {host.segments_sent} TCP segments were sent again at "
-        f"{facts.named()} ({share:.1%}, all connections of the client's host)"
+        f"{facts.named()} ({in_percent(share)}, all connections of the client's host)"
     )
     hint = "each costs 200 ms or more of somebody's time to first token"
     return Doubt("doubt" if share >= RETRANSMIT_FRACS[1] else "note", text, hint)
@@ -135,7 +136,7 @@ def near_ceiling(facts: PointFacts) -> Doubt | None:
     if share < CEILING_FRACS[0]:
         return None
     text = (
-        f"{rate_eps:,.0f} events/s and worker at {facts.named()} are {share:.0%} of the "
+        f"{rate_eps:,.0f} events/s and worker at {facts.named()} are {in_percent(share)} of the "
         f"{known.ceiling_eps:,.0f} that selftest found clean here"
     )
     severe = share >= CEILING_FRACS[1] and known.is_client_limit
@@ -149,7 +150,9 @@ def canary_silent(facts: PointFacts) -> Doubt | None:
     heard = min(h.canary_n for h in facts.health)
     if heard >= CANARY_N_MIN or _span_ns(facts) < CANARY_EXPECTED_NS:
         return None
-    return Doubt("note", f"the canary was heard {heard} times at {facts.named()}")
+    return Doubt(
+        "note", f"the canary was heard {counted(heard, 'time', 'times')} at {facts.named()}"
+    )
 
 
 def _host(facts: PointFacts) -> HostHealth | None:

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 from loadgen.analysis.saturation import MIN_POINTS as ENOUGH_FOR_A_CURVE
 from loadgen.analysis.saturation import fit
+from loadgen.analysis.words import in_percent
 from loadgen.model.summary import Headline, PointSummary, SaturationFit
 
 KNEE_GAIN = 0.03
@@ -81,11 +82,13 @@ def knee_of(rated: Sequence[tuple[PointSummary, float]]) -> tuple[int | None, st
         flat_from -= 1
     if flat_from == len(gains):
         last = ordered[-1][0].concurrency
-        return None, f"not reached: still {gains[-1]:+.1%} per doubling up to c={last}"
+        gain = in_percent(gains[-1], signed=True)
+        return None, f"not reached: still {gain} per doubling up to c={last}"
     after = ordered[flat_from + 1][0].concurrency
-    text = f"c={after} gains {gains[flat_from]:+.1%} per doubling, under 3 %; each further step too"
+    gain = in_percent(gains[flat_from], signed=True)
+    text = f"c={after} gains {gain} per doubling, under 3 %; each further step too"
     if flat_from == len(gains) - 1:
-        text = f"c={after} gains {gains[flat_from]:+.1%} per doubling, under 3 %"
+        text = f"c={after} gains {gain} per doubling, under 3 %"
     return ordered[flat_from][0].index, text
 
 

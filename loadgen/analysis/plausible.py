@@ -15,6 +15,7 @@ from loadgen.analysis.requests import number
 from loadgen.analysis.round_trip import round_trip
 from loadgen.analysis.speed import tpot_s
 from loadgen.analysis.stats import quantile
+from loadgen.analysis.words import counted, in_percent
 from loadgen.model.system import DeclaredSystem
 from loadgen.model.table import ABSENT, Flags
 
@@ -37,7 +38,7 @@ def impossible_times(facts: PointFacts) -> Doubt | None:
     n = int((took <= 0).sum())
     if not n:
         return None
-    text = f"{n} answers at {facts.named()} began at or before the instant they were asked for"
+    text = f"{counted(n, 'answer', 'answers')} at {facts.named()} began at or before the asking"
     return Doubt("fatal", text, "look for a stepped clock, or for records made by another tool")
 
 
@@ -54,7 +55,9 @@ def values_missing(facts: PointFacts) -> Doubt | None:
     ):
         zero = int((with_text & (column == 0)).sum())
         if zero:
-            told.append(f"usage says 0 {what} tokens in {zero} answers with text")
+            told.append(
+                f"usage says 0 {what} tokens in {counted(zero, 'answer', 'answers')} with text"
+            )
     for name, values in (("ttft_send_s", ttft_send_s(requests)), ("e2e_s", e2e_s(requests))):
         seen = values[rows & ~np.isnan(values)]
         if len(seen) >= EQUAL_MIN_N and float(np.ptp(seen)) == 0.0:
@@ -114,7 +117,7 @@ def ttft_below_floor(facts: PointFacts) -> Doubt | None:
     )
     if known:
         return Doubt("doubt", f"{text}, cached ones left out", _declared_hint(system))
-    text += f"; {needed:.0%} of them must have been cached, which the server doesn't report"
+    text += f"; {in_percent(needed)} of them must have been cached, which the server doesn't report"
     return Doubt("doubt" if _unshared(facts) else "note", text, _declared_hint(system))
 
 
@@ -169,7 +172,9 @@ def above_compute_bound(facts: PointFacts) -> Doubt | None:
     )
     if uncached is None:
         least = physics.cached_frac_least(system.params_active, computed, flops)
-        text += f"; at least {least:.0%} must have been cached, which the server doesn't report"
+        text += (
+            f"; at least {in_percent(least)} must have been cached, which the server doesn't report"
+        )
     else:
         text += ", cached ones left out"
     return Doubt("doubt", text, _declared_hint(system))

@@ -4,6 +4,7 @@ import numpy as np
 
 from loadgen.analysis.facts import TIMEOUTS, Doubt, PointFacts
 from loadgen.analysis.requests import number
+from loadgen.analysis.words import counted, in_percent
 from loadgen.model.exchange import Outcome
 from loadgen.model.summary import Severity
 from loadgen.units import NS_PER_S
@@ -22,11 +23,14 @@ def errors(facts: PointFacts) -> Doubt | None:
     frac = facts.failed / facts.counts.issued
     kinds = ", ".join(f"{n} {kind}" for kind, n in facts.counts.errors_by_class.items())
     text = (
-        f"{facts.failed} of {facts.counts.issued} failed ({frac:.1%}) at {facts.named()}: {kinds}"
+        f"{facts.failed} of {facts.counts.issued} failed ({in_percent(frac)}) at "
+        f"{facts.named()}: {kinds}"
     )
     limit = facts.recording.plan.error_limit_frac
     if frac > limit:
-        return Doubt("fatal", f"{text}; the limit is {limit:.0%}", "see `detail` in the records")
+        return Doubt(
+            "fatal", f"{text}; the limit is {in_percent(limit)}", "see `detail` in the records"
+        )
     return Doubt(
         _doubt_if(frac > ERRORS_NOTED_FRAC),
         text,
@@ -39,7 +43,7 @@ def truncated(facts: PointFacts) -> Doubt | None:
     n = facts.counts.outcomes.get(Outcome.TRUNCATED, 0)
     if not n:
         return None
-    text = f"{n} of {facts.counts.issued} answers were cut off at {facts.named()}"
+    text = f"answers cut off at {facts.named()}: {n} of {facts.counts.issued}"
     severe = n > ERRORS_NOTED_FRAC * facts.counts.issued
     return Doubt(
         _doubt_if(severe), text, "the server or a proxy closed the stream before a finish_reason"
@@ -51,7 +55,10 @@ def dropped(facts: PointFacts) -> Doubt | None:
     n, skipped = facts.counts.outcomes.get(Outcome.DROPPED, 0), facts.counts.skipped
     if not n and not skipped:
         return None
-    text = f"{n} due requests were never sent, {skipped} turns of broken sessions were skipped"
+    text = (
+        f"{counted(n, 'due request was', 'due requests were')} never sent, "
+        f"{counted(skipped, 'turn', 'turns')} of broken sessions skipped"
+    )
     return Doubt("doubt" if n else "note", text)
 
 
@@ -59,7 +66,10 @@ def censored(facts: PointFacts) -> Doubt | None:
     """Answers met a time limit or the end of the run: the tail is cut."""
     timeouts = int((facts.requests.outcome_in(TIMEOUTS) & ~facts.requests.warmup).sum())
     if timeouts:
-        text = f"{timeouts} requests met a time limit at {facts.named()}: the tail is of the rest"
+        text = (
+            f"{counted(timeouts, 'request', 'requests')} met a time limit at {facts.named()}: "
+            "the tail is of the rest"
+        )
         return Doubt("doubt", text, "raise --timeout")
     limit_ns = facts.recording.plan.deadlines.total_ns
     top = facts.value("e2e_s.p99") or facts.value("e2e_s.max")
@@ -70,7 +80,10 @@ def censored(facts: PointFacts) -> Doubt | None:
     if not cut:
         return None
     frac = cut / max(int(facts.frame.chosen.sum()), 1)
-    text = f"{cut} answers ({frac:.0%}) had not ended when {facts.named()} did: right-censored"
+    text = (
+        f"{counted(cut, 'answer', 'answers')} ({in_percent(frac)}) had not ended when "
+        f"{facts.named()} did: right-censored"
+    )
     return Doubt("doubt" if frac > CUT_NOTED_FRAC else "note", text, "a longer --duration or grace")
 
 
@@ -94,7 +107,9 @@ def cached_input(facts: PointFacts) -> Doubt | None:
     if share <= CACHED_FRAC + shared / prompt:
         return None
     meant = plan.workload.turns != "1" or bool(plan.workload.system_text)
-    text = f"{share:.1%} of the prompt tokens came from the server's cache at {facts.named()}"
+    text = (
+        f"{in_percent(share)} of the prompt tokens came from the server's cache at {facts.named()}"
+    )
     hint = "unique prompts (no --salt), or read in_tps_uncached"
     return Doubt("note" if meant else "doubt", text, hint)
 
@@ -109,7 +124,7 @@ def repeated_prompts(facts: PointFacts) -> Doubt | None:
     repeats = 1.0 - distinct / len(rows)
     if repeats <= REPEATED_FRAC:
         return None
-    text = f"{distinct} distinct prompts of {len(rows)} at {facts.named()}"
+    text = f"distinct prompts at {facts.named()}: {distinct} of {len(rows)}"
     return Doubt("doubt", text, "more data rows, or --once to stop after one pass")
 
 
@@ -123,7 +138,8 @@ def output_short(facts: PointFacts) -> Doubt | None:
         return None
     forced = facts.recording.plan.workload.ignore_eos
     text = (
-        f"{short} of {int(rows.sum())} answers at {facts.named()} miss the asked length by > 10 %: "
+        f"more than 10 % under the asked length at {facts.named()}: {short} of "
+        f"{counted(int(rows.sum()), 'answer', 'answers')}, "
         f"mean {got[rows].mean():.4g} of {asked[rows].mean():.4g} tokens"
     )
     hint = "the server doesn't honour ignore_eos" if forced else "--ignore-eos where it is known"
@@ -143,7 +159,8 @@ def input_length_off(facts: PointFacts) -> Doubt | None:
         return None
     text = (
         f"prompts at {facts.named()}: mean {served[rows].mean():.5g} tokens served, "
-        f"{asked[rows].mean():.5g} asked; {little:.0%} are off by > 1 %, {much:.0%} by > 10 %"
+        f"{asked[rows].mean():.5g} asked; "
+        f"{in_percent(little)} are off by > 1 %, {in_percent(much)} by > 10 %"
     )
     return Doubt("note", text, "the server's count leads; --isl-wire aims at it")
 

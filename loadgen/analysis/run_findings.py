@@ -4,12 +4,14 @@ import numpy as np
 
 from loadgen.analysis.facts import Doubt, RunFacts
 from loadgen.analysis.requests import number
+from loadgen.analysis.words import counted, in_percent
 from loadgen.model.exchange import StampKind
 from loadgen.model.table import ABSENT
 from loadgen.units import NS_PER_S
 
 DISAGREE_FRAC = 0.02
 ROW_DISAGREE_FRAC = 0.01
+SEVERAL_TOK_PER_EVENT = 1.05
 STEP_NS_PER_S = 1_000_000 / 60
 WITHHELD = ("ttft_s.p95", "ttft_s.p99", "tpot_s.p95", "tpot_s.p99", "e2e_s.p95", "e2e_s.p99")
 
@@ -19,7 +21,9 @@ def no_tokens(run: RunFacts) -> Doubt | None:
     if np.nansum(run.requests.output_tok[run.measured]) > 0:
         return None
     n = int(run.measured.sum())
-    return Doubt("fatal", f"no token came in {n} requests", "loadgen probe TARGET")
+    return Doubt(
+        "fatal", f"no token came in {counted(n, 'request', 'requests')}", "loadgen probe TARGET"
+    )
 
 
 def all_failed(run: RunFacts) -> Doubt | None:
@@ -38,7 +42,7 @@ def empty_outputs(run: RunFacts) -> Doubt | None:
     n = run.flagged("empty_output")
     if not n:
         return None
-    text = f"{run.share(n)} were answered without text (no TTFT, no TPOT)"
+    text = f"{run.share(n)} came without text (no TTFT, no TPOT)"
     return Doubt("doubt" if n > 0.1 * run.measured.sum() else "note", text)
 
 
@@ -69,7 +73,8 @@ def tokens_disagree(run: RunFacts) -> Doubt | None:
         return None
     text = (
         f"output tokens: {own[rows].sum():.0f} by our count, {served[rows].sum():.0f} by usage "
-        f"({delta:+.1%}); {off.mean():.0%} of the requests differ by more than 1 %"
+        f"({in_percent(delta, signed=True)}); {in_percent(off.mean())} of the requests "
+        "differ by more than 1 %"
     )
     severe = abs(delta) > DISAGREE_FRAC
     return Doubt(
@@ -97,13 +102,17 @@ def coalesced(run: RunFacts) -> Doubt | None:
     per_event = float(requests.event_tok[events].mean())
     multi = int(table.multi_event_reads[run.good].sum())
     together = int((run.good & (requests.last_text_at_ns == requests.first_text_at_ns)).sum())
-    if per_event < 1.05 and multi <= 0.01 * len(events):
+    if per_event < SEVERAL_TOK_PER_EVENT and multi <= 0.01 * len(events):
         return None
-    text = (
-        f"{per_event:.2f} tokens an event on average, {multi} reads brought several events, "
-        f"{together} answers came at one instant (their decode speed is undefined)"
-    )
-    return Doubt("note", text, "itl_s counts by token, icl_s by chunk")
+    told = []
+    if per_event >= SEVERAL_TOK_PER_EVENT:
+        told.append(f"events hold {per_event:.2f} tokens on average")
+    if multi:
+        told.append(f"{counted(multi, 'read', 'reads')} brought several events")
+    if together:
+        came = counted(together, "answer", "answers")
+        told.append(f"{came} came at one instant (decode speed undefined)")
+    return Doubt("note", ", ".join(told), "itl_s counts by token, icl_s by chunk")
 
 
 def not_streamed(run: RunFacts) -> Doubt | None:
@@ -162,7 +171,10 @@ def stale_reconnects(run: RunFacts) -> Doubt | None:
     n = int(run.requests.table.stale_reconnects[run.measured].clip(min=0).sum())
     if not n:
         return None
-    return Doubt("note", f"{n} kept connections were found closed and replaced before any answer")
+    return Doubt(
+        "note",
+        f"{counted(n, 'kept connection was', 'kept connections were')} found closed and replaced",
+    )
 
 
 def interrupted(run: RunFacts) -> Doubt | None:
@@ -178,13 +190,22 @@ def killed(run: RunFacts) -> Doubt | None:
     if run.recording.state not in words:
         return None
     told, n = words[run.recording.state], run.recording.in_flight_at_end
-    return Doubt("doubt", f"the run {told}: {n} requests in flight left no record")
+    return Doubt(
+        "doubt", f"the run {told}: {counted(n, 'request', 'requests')} in flight left no record"
+    )
 
 
 def segments_cut(run: RunFacts) -> Doubt | None:
     """Segment files ended in the middle of a batch."""
     n = len(run.recording.truncated_segments)
-    return Doubt("note", f"{n} segment files ended in mid-batch; the rest was read") if n else None
+    return (
+        Doubt(
+            "note",
+            f"{counted(n, 'segment file', 'segment files')} ended in mid-batch; the rest was read",
+        )
+        if n
+        else None
+    )
 
 
 def too_few(run: RunFacts) -> Doubt | None:

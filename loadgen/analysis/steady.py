@@ -36,6 +36,7 @@ from loadgen.analysis.trend import (
     pettitt,
     steps_rather_than_slopes,
 )
+from loadgen.analysis.words import in_percent
 from loadgen.model.summary import BlockSeries, Steadiness, SteadyVerdict, Window
 from loadgen.model.table import Floats
 from loadgen.units import NS_PER_S
@@ -299,7 +300,7 @@ def _decide(series: Sequence[Series], found: Sequence[Judged], n: int) -> tuple[
                 return _turned(one, mark), _said(one, mark, n)
     if not any(mark.verdict == "steady" for _, mark in weighing):
         return "not_found", "too little came in each block"
-    return "steady", f"{n} blocks, none drifts by {MATERIAL_FRAC:.0%} or steps"
+    return "steady", f"{n} blocks, none drifts by {in_percent(MATERIAL_FRAC)} or steps"
 
 
 def _turned(one: Series, mark: Judged) -> SteadyVerdict:
@@ -313,8 +314,9 @@ def _said(one: Series, mark: Judged, n: int) -> str:
     """`tpot_s.p50 rises by 12 % over the window`."""
     change = mark.change_frac or 0.0
     if mark.verdict == "anomaly":
-        return f"{one.name} steps by {change:+.1%} after block {mark.at} of {n}"
-    return f"{one.name} {'rises' if change > 0 else 'falls'} by {abs(change):.1%} over the window"
+        return f"{one.name} steps by {in_percent(change, signed=True)} after block {mark.at} of {n}"
+    moved = f"{'rises' if change > 0 else 'falls'} by {in_percent(abs(change))}"
+    return f"{one.name} {moved} over the window"
 
 
 def _drawn(one: Series, mark: Judged) -> BlockSeries:

@@ -2,6 +2,7 @@
 
 from loadgen.analysis.facts import Doubt, PointFacts, RunFacts
 from loadgen.analysis.littles_law import decode_balance, in_flight_balance
+from loadgen.analysis.words import in_percent
 
 
 def drifting(facts: PointFacts) -> Doubt | None:
@@ -28,7 +29,10 @@ def warmup_cut(facts: PointFacts) -> Doubt | None:
     if not cut_s or start is None or end is None:
         return None
     share = cut_s * 1e9 / (end - start)
-    text = f"the first {cut_s:.3g} s ({share:.0%}) of the plateau at {facts.named()} were a warm-up"
+    text = (
+        f"the first {cut_s:.3g} s ({in_percent(share)}) of the plateau at {facts.named()} were a "
+        "warm-up"
+    )
     return Doubt("note", f"{text} and are cut", "--warmup N keeps it out of the point")
 
 
@@ -39,7 +43,7 @@ def in_flight_unbalanced(facts: PointFacts) -> Doubt | None:
         return None
     text = (
         f"{found.seen:.4g} requests in flight at {facts.named()} where rate times stay gives "
-        f"{found.expected:.4g} ({found.off_frac:+.1%}): not a level stretch"
+        f"{found.expected:.4g} ({in_percent(found.off_frac, signed=True)}): not a level stretch"
     )
     return Doubt("doubt", text, "a longer --duration; an open load over capacity never balances")
 
@@ -51,7 +55,7 @@ def rate_unbalanced(facts: PointFacts) -> Doubt | None:
         return None
     text = (
         f"{found.seen:.4g} tok/s arrived at {facts.named()} where the requests decoding at their "
-        f"TPOT give {found.expected:.4g} ({found.off_frac:+.1%})"
+        f"TPOT give {found.expected:.4g} ({in_percent(found.off_frac, signed=True)})"
     )
     return Doubt("doubt", text, "token counts and arrival times disagree, or the point drifts")
 

@@ -118,7 +118,7 @@ def test_events_that_the_server_sent_together_cost_the_client_no_grade() -> None
     summary = run(good(4, 20, multi_reads=1, seen_lag=2.0))
 
     assert summary.client_grade == "A"
-    assert "stamps ±0.10 ms at p99 (kernel), 5.0% of the reads" in summary.timing_uncertainty
+    assert "stamps ±0.10 ms at p99 (kernel), 5.0 % of the reads" in summary.timing_uncertainty
 
 
 def test_a_late_loop_costs_kernel_stamps_little_and_user_stamps_much() -> None:
@@ -142,6 +142,10 @@ def test_requests_that_leave_late_lower_the_grade_but_keep_their_figures() -> No
 
     assert summary.client_grade == "C"
     assert codes(summary)["client_bound"] == "doubt"
+    assert text_of(summary, "client_bound") == (
+        "this machine sent requests up to 80 ms late at p99: tails of gaps withheld at c=4 "
+        "(client grade C by sends; no canary)"
+    )
     figures = summary.points[0].measures
     assert figures["ttft_send_s.p50"].value is not None
     assert figures["itl_s.p50"].value is not None
@@ -154,7 +158,7 @@ def test_a_hidden_limit_of_connections_shows_as_concurrency_not_reached() -> Non
     summary = run(calls, "closed:256")
 
     assert text_of(summary, "concurrency_not_reached") == (
-        "at most 100 requests were in flight where 256 were asked for"
+        "in flight at c=256: 100 at most, asked for: 256"
     )
     assert codes(summary)["concurrency_not_reached"] == "doubt"
 
@@ -193,7 +197,7 @@ def test_two_counts_that_disagree_are_both_shown() -> None:
     summary = run(good(own=18, own_source="tokenizer"))
 
     assert codes(summary)["tokens_disagree"] == "doubt"
-    assert "(-10.0%); 100% of the requests differ" in text_of(summary, "tokens_disagree")
+    assert "(-10.0 %); 100 % of the requests differ" in text_of(summary, "tokens_disagree")
     assert summary.points[0].measures["output_own_tok.p50"].value == 18
 
 
@@ -203,7 +207,7 @@ def test_prompts_longer_on_the_server_than_asked_are_shown_side_by_side() -> Non
     summary = run(calls)
 
     assert codes(summary)["input_length_off"] == "note"
-    assert "1093 tokens served, 1000 asked; 100% are off by > 1 %" in text_of(
+    assert "1093 tokens served, 1000 asked; 100 % are off by > 1 %" in text_of(
         summary, "input_length_off"
     )
     assert summary.points[0].measures["input_tok.mean"].value == 1093
@@ -235,7 +239,7 @@ def test_few_distinct_prompts_are_counted() -> None:
 
     summary = run(calls, "closed:1")
 
-    assert text_of(summary, "repeated_prompts") == "10 distinct prompts of 100 at c=1"
+    assert text_of(summary, "repeated_prompts") == "distinct prompts at c=1: 10 of 100"
 
 
 def test_answers_near_the_time_limit_are_called_censored() -> None:
@@ -287,7 +291,7 @@ def test_a_run_that_was_interrupted_or_killed_says_so() -> None:
 def test_requests_that_left_no_record_make_a_run_invalid() -> None:
     summary = run(good(), health=[healthy(issued=81)])
 
-    assert text_of(summary, "lost_requests") == "81 requests were issued at c=4, 80 left a record"
+    assert text_of(summary, "lost_requests") == "requests issued at c=4: 81, with a record: 80"
     assert summary.verdict == "invalid"
 
 
@@ -359,7 +363,7 @@ def test_the_worst_findings_come_first() -> None:
 
 def test_timing_uncertainty_names_source_share_and_bound() -> None:
     assert run(good()).timing_uncertainty == (
-        "stamps ±0.03 ms at p99 (kernel), 0.0% of the reads with text brought several events"
+        "stamps ±0.03 ms at p99 (kernel), 0 % of the reads with text brought several events"
     )
 
 

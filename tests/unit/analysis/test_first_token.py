@@ -54,7 +54,7 @@ def test_an_empty_answer_is_out_of_the_first_token_statistics_and_counted() -> N
     assert whole["ttft_s.mean"].value == pytest.approx(0.05)
     assert math.isnan(of(calls[0])["ttft_s"])
     assert [f.text for f in summary.findings if f.code == "empty_outputs"] == [
-        "1 of 10 requests (10.0%) were answered without text (no TTFT, no TPOT)"
+        "1 of 10 requests (10.0 %) came without text (no TTFT, no TPOT)"
     ]
 
 

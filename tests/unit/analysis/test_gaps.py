@@ -73,7 +73,7 @@ def test_gaps_inside_one_read_are_zero_and_never_a_speed() -> None:
 
     assert icl_s(Requests(table([one]))).values[0] == 0
     assert figures["tpot_s"] == pytest.approx(0.160 / 9)
-    assert "1 reads brought several events" in next(
+    assert "1 read brought several events" in next(
         f.text for f in summary.findings if f.code == "coalesced"
     )
 
@@ -87,7 +87,7 @@ def test_an_answer_in_one_write_keeps_its_request_and_loses_its_rate() -> None:
     assert math.isnan(figures["tpot_s"])
     assert math.isnan(figures["intvty_tps"])
     assert figures["output_tok"] == 20
-    assert "1 answers came at one instant" in next(
+    assert "1 answer came at one instant" in next(
         f.text for f in summary.findings if f.code == "coalesced"
     )
     assert summary.points[0].counts.outcomes == {"ok": 1}

@@ -121,6 +121,9 @@ def test_a_bad_canary_refuses_latencies_whatever_the_kernel_promises() -> None:
     assert measure.value is None
     assert measure.reason.startswith("client_bound")
     assert summary.verdict == "invalid"
+    (told,) = [finding.text for finding in summary.findings if finding.code == "client_bound"]
+    assert told.startswith("this machine read tokens up to 11 ms late at p99 (TPOT 40 ms): ")
+    assert "latencies withheld at c=1 (client grade refuse by stamps; canary alone" in told
 
 
 def test_reads_with_several_events_err_by_the_tighter_of_both_bounds() -> None:

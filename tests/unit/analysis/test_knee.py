@@ -37,7 +37,7 @@ def test_the_knee_is_where_every_further_step_gains_under_three_percent() -> Non
     assert headline.single_stream == 0
     assert headline.best_aggregate == 5
     assert headline.knee_text == (
-        "c=16 gains +1.7% per doubling, under 3 %; each further step too; "
+        "c=16 gains +1.7 % per doubling, under 3 %; each further step too; "
         "no curve comes within 5 % of every point"
     )
     assert headline.fit is None
@@ -119,7 +119,7 @@ def test_a_curve_that_still_rises_has_no_knee_and_says_so() -> None:
     headline = headline_of(points({1: 100, 2: 190, 4: 350}))
 
     assert headline.knee is None
-    assert headline.knee_text == "not reached: still +84.2% per doubling up to c=4"
+    assert headline.knee_text == "not reached: still +84.2 % per doubling up to c=4"
 
 
 @pytest.mark.parametrize("rates", [{}, {1: 100.0}, {1: 100.0, 2: None, 4: 300.0}])

@@ -144,7 +144,7 @@ def test_an_answer_before_its_question_is_fatal() -> None:
     one = found(of(calls))["impossible_times"]
 
     assert one.severity == "fatal"
-    assert one.text.startswith("1 answers at c=1")
+    assert one.text.startswith("1 answer at c=1")
 
 
 def test_times_equal_to_the_nanosecond_look_like_missing_data() -> None:
@@ -229,7 +229,7 @@ def test_a_prompt_answered_before_it_can_be_computed_needs_a_cache() -> None:
     one = unknown["ttft_below_floor"]
     assert one.severity == "doubt"
     assert "50 ms for 100000 tokens that take 107 ms" in one.text
-    assert "53% of them must have been cached, which the server doesn't report" in one.text
+    assert "53.0 % of them must have been cached, which the server doesn't report" in one.text
 
     cached = of(calls_of(prompt=prompt, cached=80_000), plan={"system": declared, **salted})
     assert "ttft_below_floor" not in found(cached)
