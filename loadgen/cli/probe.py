@@ -38,12 +38,14 @@ def probe(target: Target = None, output: Format = "text", *, endpoint: EndpointO
     from loadgen.cli.keys import secrets_of
     from loadgen.cli.output import write_pieces
     from loadgen.cli.plans import Order, plan_of
-    from loadgen.cli.targets import reachable
+    from loadgen.cli.targets import reachable, require_no_bare_mock
     from loadgen.transport.probe import probe as observe
 
     if output not in {"text", "json"}:
         raise UsageError(f"unknown format `{output}`", "known: text, json")
-    with reachable(endpoint.url or target or "") as url:
+    named = endpoint.url or target or ""
+    require_no_bare_mock(named)
+    with reachable(named) as url:
         order = Order("run", url, None, ("closed:1",))
         plan = plan_of(order, SharedOptions(endpoint=endpoint))
         secrets = secrets_of(url, plan, endpoint.header or ())
@@ -72,7 +74,9 @@ def probe_lines(observed: "Observed") -> Iterator[str]:
 
 def _rows(observed: "Observed") -> Iterator[tuple[str, str | None]]:
     """Names and what was seen, None where nothing was."""
-    engine = " ".join(word for word in (observed.engine, observed.engine_version) if word)
+    from loadgen.report.heading import engine_name
+
+    engine = engine_name(observed)
     evidence = f" ({observed.engine_evidence})" if observed.engine_evidence else ""
     yield "engine", engine + evidence if engine else None
     yield "models", ", ".join(observed.models) or None

@@ -15,6 +15,7 @@ from loadgen.report.figures import (
 from loadgen.report.rows import NO_FAILURE, failed, point_label
 from loadgen.units import s_from_ns
 
+GRADES = ("A", "B", "C")
 SEVERITIES = ("fatal", "doubt", "note")
 TABLE_METRICS = ("intvty_tps", "ttft_s", "tpot_s", "e2e_s")
 DIFFERS_FRAC = 0.03
@@ -201,9 +202,11 @@ def reasons(summary: Summary) -> list[str]:
 
 
 def client_grade(summary: Summary) -> str:
-    """`client A`; `client refused` and `client not graded` for what is no grade."""
+    """`client A`; `client grade: refuse` and `client not graded` for what is no grade."""
     grade = summary.client_grade
-    return f"client {'refused' if grade == 'refuse' else grade or 'not graded'}"
+    if grade == "refuse":
+        return "client grade: refuse"
+    return f"client {grade if grade in GRADES else 'not graded'}"
 
 
 def error_bar(summary: Summary) -> str:

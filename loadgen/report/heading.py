@@ -5,6 +5,7 @@ Where the user declared the system, a fourth line says so; it is never mixed wit
 
 import numpy as np
 
+from loadgen.model.observed import Observed
 from loadgen.model.plan import Plan
 from loadgen.model.summary import Summary
 from loadgen.model.system import DeclaredSystem
@@ -12,6 +13,9 @@ from loadgen.model.table import ABSENT, Ints, Recording, RunTable
 from loadgen.report.figures import format_figure, format_number, format_percent
 from loadgen.report.layout import printable
 from loadgen.units import s_from_ns
+
+OWN_MOCK = "loadgen mock"
+"""It gives the version of the engine whose routes it copies."""
 
 
 def heading(summary: Summary, recording: Recording) -> list[list[str]]:
@@ -26,9 +30,17 @@ def _subject(recording: Recording) -> list[str]:
     plan = recording.plan
     tool = f"loadgen {recording.provenance.tool_version}".strip()
     observed = recording.observed
-    engine = " ".join(word for word in (observed.engine, observed.engine_version) if word)
+    engine = engine_name(observed)
     where = f"{engine or 'unknown engine'} at {plan.target.base_url.removesuffix('/v1')}"
     return [printable(fact) for fact in (tool, where, plan.target.model or "model unknown")]
+
+
+def engine_name(observed: Observed) -> str:
+    """`vLLM 0.11.0`, `loadgen mock (speaks as vLLM 0.32.0)`; empty where nobody told."""
+    engine, version = observed.engine or "", observed.engine_version or ""
+    if engine == OWN_MOCK and version:
+        return f"{engine} (speaks as vLLM {version})"
+    return f"{engine} {version}".strip()
 
 
 def _declared(system: DeclaredSystem) -> list[str]:
@@ -50,13 +62,14 @@ def _declared(system: DeclaredSystem) -> list[str]:
 
 
 def _load(summary: Summary, plan: Plan) -> list[str]:
-    """Shape, workload, points and durations, seed."""
+    """Shape, workload, points and durations, seed, the user's label."""
     facts = [_shapes(plan), printable(plan.workload.name), _extent(plan, summary)]
     if not plan.target.stream:
         facts.append("not streamed")
     if plan.workers > 1:
         facts.append(f"{plan.workers} workers")
-    return [*facts, f"seed {plan.seed}"]
+    facts.append(f"seed {plan.seed}")
+    return [*facts, f"label {printable(plan.label)}"] if plan.label else facts
 
 
 def _shapes(plan: Plan) -> str:

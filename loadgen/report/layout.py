@@ -47,9 +47,16 @@ def paragraph(text: str, first: str = "", then: str | None = None) -> list[str]:
     )
 
 
-def shortened(text: str, width: int) -> str:
-    """The text on one line of this width, cut at a word; an ellipsis where something is gone."""
-    return textwrap.shorten(printable(text), width, placeholder=" …")
+def shortened(text: str, width: int, lines: int = 1) -> list[str]:
+    """The text on at most so many lines of this width; an ellipsis where something is gone."""
+    return textwrap.wrap(
+        printable(text),
+        width,
+        max_lines=lines,
+        placeholder=" …",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 @dataclass(frozen=True, slots=True)

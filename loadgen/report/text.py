@@ -26,6 +26,8 @@ from loadgen.report.rows import Sheet, blocks
 LABEL = 16
 """Columns that the word before a line takes, indent included."""
 ANSWER = 18
+REASON_LINES = 2
+"""What a reason of the verdict may take; its finding below says all of it."""
 FOOTNOTED = "too_few"
 """The finding that the table's own footnote tells in fewer words."""
 
@@ -78,7 +80,9 @@ def _verdict(summary: Summary, recording: Recording) -> list[str]:
         lines = _labelled(word, DOT.join([grade, *why]))
     else:
         lines = _labelled(word, grade)
-        lines += [" " * LABEL + shortened(reason, WIDTH - LABEL) for reason in why]
+        for reason in why:
+            first, *more = shortened(reason, WIDTH - LABEL - 2, REASON_LINES)
+            lines += [" " * LABEL + first, *(" " * (LABEL + 2) + line for line in more)]
     if summary.timing_uncertainty:
         lines += _labelled("timing", summary.timing_uncertainty)
     bar = error_bar(summary)

@@ -17,6 +17,7 @@ from loadgen.model.provenance import Provenance
 from loadgen.model.summary import Counts, Finding, Headline, PointSummary, Summary
 from loadgen.model.table import Recording
 from loadgen.report import OUTPUTS
+from loadgen.report.heading import engine_name
 from tests.unit.report.examples import (
     FOLDER,
     SWEEP,
@@ -211,7 +212,7 @@ def test_reasons_of_absent_figures_are_told_once() -> None:
     assert shown.count("n/a: answers were not streamed") == 1
 
 
-def test_verdict_gives_each_reason_one_line_and_findings_give_the_whole() -> None:
+def test_verdict_gives_each_reason_two_lines_and_findings_give_the_whole() -> None:
     long = "word " * 40
     findings = (Finding("a", "doubt", long, point=0), Finding("a", "doubt", "else", point=1))
     points = [point_of(0, 1, {}, 5), point_of(1, 2, {}, 5)]
@@ -219,9 +220,40 @@ def test_verdict_gives_each_reason_one_line_and_findings_give_the_whole() -> Non
     summary = summary_of(points, findings=findings, verdict="suspect", verdict_reasons=reasons)
     lines = "".join(OUTPUTS["text"](summary, recording_of(plan_of(LOADS[:2])))).splitlines()
     start = next(i for i, line in enumerate(lines) if "SUSPECT" in line)
-    assert lines[start + 1].endswith("…")
-    assert lines[start + 2].strip() == "said by no finding"
-    assert "else" not in "".join(lines[start : start + 4])
+    assert lines[start + 1].endswith("word")
+    assert lines[start + 2].endswith("…")
+    assert lines[start + 3].strip() == "said by no finding"
+    assert "else" not in "".join(lines[start : start + 5])
+
+
+def test_reason_of_two_lines_is_not_cut() -> None:
+    summary = summary_of(
+        [point_of(0, 1, {}, 5)], verdict="suspect", verdict_reasons=("word " * 25 + "end",)
+    )
+    shown = "".join(OUTPUTS["text"](summary, recording_of(plan_of(LOADS[:1]))))
+    assert "…" not in shown
+    assert "word end\n" in shown
+
+
+def test_client_that_is_refused_has_a_grade_by_that_name() -> None:
+    summary = summary_of([point_of(0, 1, {}, 5)], client_grade="refuse", verdict="invalid")
+    shown = "".join(OUTPUTS["text"](summary, recording_of(plan_of(LOADS[:1]))))
+    assert "INVALID       client grade: refuse\n" in shown
+
+
+def test_label_stands_at_the_end_of_the_second_line() -> None:
+    recording = recording_of(plan_of(LOADS[:1], label="night run"))
+    second = "".join(OUTPUTS["text"](summary_of([point_of(0, 1, {}, 5)]), recording)).splitlines()[
+        1
+    ]
+    assert second.endswith("seed 1 · label night run")
+
+
+def test_version_that_the_mock_gives_is_that_of_the_engine_it_copies() -> None:
+    seen = Observed(engine="loadgen mock", engine_version="0.32.0")
+    assert engine_name(seen) == "loadgen mock (speaks as vLLM 0.32.0)"
+    assert engine_name(Observed(engine="vLLM", engine_version="0.11.0")) == "vLLM 0.11.0"
+    assert engine_name(Observed()) == ""
 
 
 def test_one_point_shows_no_row_without_a_figure_and_says_why() -> None:
