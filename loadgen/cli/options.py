@@ -167,7 +167,8 @@ class ResultOptions:
         str | None,
         option(
             "--config",
-            says="A plan as YAML, or a run.json to repeat; options override it.",
+            says="A run.json to repeat, or a YAML file with members of its plan (docs/plans.md); "
+            "options override it.",
             group=RESULTS,
             metavar="FILE",
         ),

@@ -12,19 +12,18 @@ import msgspec
 from loadgen import clock
 from loadgen.cli.keys import parse_header, without_login
 from loadgen.cli.options import LoadOptions, MoneyOptions, SharedOptions
+from loadgen.cli.plan_file import DEFAULT_DURATION_NS, DEFAULT_WORKLOAD, PlanFile, load_plan
 from loadgen.cli.request_options import EndpointOptions, PromptOptions
 from loadgen.cli.system_file import load_system
 from loadgen.errors import UsageError
 from loadgen.measure.workers import workers_for
 from loadgen.model.plan import Deadlines, Plan, PointPlan, TargetPlan, WorkloadPlan
 from loadgen.schedule import SHAPES
-from loadgen.specs import load_yaml, parse_duration_ns, parse_rate_rps, parse_spec, parse_tokens
+from loadgen.specs import parse_duration_ns, parse_rate_rps, parse_spec, parse_tokens
 from loadgen.transport.redact import REDACTED, is_secret_header
 from loadgen.units import NS_PER_S
 from loadgen.workload import load_workload, open_workload, workload_sha256
 
-DEFAULT_DURATION_NS = 30 * NS_PER_S
-DEFAULT_WORKLOAD = "chat-1k-256"
 CHANGED = "synthetic"
 
 Name = Literal["demo", "sweep", "run"]
@@ -48,7 +47,8 @@ def plan_of(order: Order, options: SharedOptions) -> Plan:
         InputError: the file of `--config`, or a workload file, can't be used.
 
     """
-    base = _configured(options.results.config)
+    file = _configured(options.results.config)
+    base = None if file is None else file.plan
     run_id = _new_run_id()
     salt = run_id if base is None or base.salt in {"", base.run_id} else base.salt
     plan = Plan(run_id=run_id, target=TargetPlan("", ""), workload=WorkloadPlan(), points=())
@@ -64,7 +64,7 @@ def plan_of(order: Order, options: SharedOptions) -> Plan:
         salt=options.prompts.salt if options.prompts.salt is not None else salt,
         **_rest(options),
     )
-    if options.load.workers is None and base is None:
+    if options.load.workers is None and (file is None or not file.says_workers):
         plan = msgspec.structs.replace(plan, workers=workers_for(plan))
     if not plan.preflight and not plan.target.model:
         raise UsageError(
@@ -116,19 +116,9 @@ def _new_run_id() -> str:
     return f"{now:%Y%m%dT%H%M%SZ}-{chance.token_hex(4)}"
 
 
-def _configured(path: str | None) -> Plan | None:
-    """The plan of a YAML file, or of a run.json. Raises: InputError."""
-    if path is None:
-        return None
-    if path.endswith(".json"):
-        return load_yaml(Path(path), _RunFile).plan
-    return load_yaml(Path(path), Plan)
-
-
-class _RunFile(msgspec.Struct):
-    """As much of a run.json as is fed back."""
-
-    plan: Plan
+def _configured(path: str | None) -> PlanFile | None:
+    """What `--config` names. Raises: InputError."""
+    return None if path is None else load_plan(Path(path))
 
 
 def _target(base_url: str, base: Plan | None, options: EndpointOptions) -> TargetPlan:
@@ -167,7 +157,7 @@ def _json_object(text: str) -> dict[str, object]:
         return msgspec.json.decode(text, type=dict[str, object])
     except (msgspec.DecodeError, msgspec.ValidationError) as error:
         raise UsageError(
-            f"`--extra-body {text}`: {error}", "a JSON object is wanted: '{\"top_k\": 20}'"
+            f"`--extra-body {text}`: this is no JSON object", "write it as '{\"top_k\": 20}'"
         ) from error
 
 

@@ -167,6 +167,47 @@ def test_loads_typed_over_a_plan_keep_its_length(tmp_path: Path) -> None:
     ]
 
 
+def test_small_plan_written_by_hand_gets_defaults(tmp_path: Path) -> None:
+    file = tmp_path / "plan.yaml"
+    file.write_text(
+        "target: {base_url: 'http://h:1'}\nworkload: {isl: 64, osl: 8}\n"
+        "points:\n  - {load: 'closed:2'}\n  - {load: 'closed:4', requests: 3}\n",
+        "utf-8",
+    )
+    order = replace(ORDER, base_url="")
+    plan = plan_of(order, SharedOptions(results=ResultOptions(config=str(file))))
+    assert (plan.target.base_url, plan.target.model) == ("http://h:1", "")
+    assert (plan.workload.isl, plan.workload.osl) == ("64", "8")
+    assert [(p.index, p.duration_ns, p.requests) for p in plan.points] == [
+        (0, 30 * S, None),
+        (1, None, 3),
+    ]
+    assert plan.run_id == plan.salt
+
+
+def test_plan_of_points_alone_asks_the_default_workload(tmp_path: Path) -> None:
+    file = tmp_path / "plan.yaml"
+    file.write_text("points: [{load: 'closed:2'}]\n", "utf-8")
+    plan = made(results=ResultOptions(config=str(file)))
+    assert plan.workload == made().workload
+    assert plan.target.base_url == "http://host:8000/v1"
+
+
+def test_plan_may_name_its_workload(tmp_path: Path) -> None:
+    file = tmp_path / "plan.yaml"
+    file.write_text("workload: reasoning-1k-8k\n", "utf-8")
+    plan = made(results=ResultOptions(config=str(file)))
+    assert plan.workload.name == "reasoning-1k-8k"
+    assert [point.load for point in plan.points] == ["closed:1", "closed:8"]
+
+
+def test_member_that_no_plan_has_is_refused_and_not_passed_over(tmp_path: Path) -> None:
+    file = tmp_path / "plan.yaml"
+    file.write_text("points:\n  - {load: 'closed:2', duration: 9s}\n", "utf-8")
+    with pytest.raises(InputError, match="unknown field `duration`"):
+        made(results=ResultOptions(config=str(file)))
+
+
 def test_config_that_is_no_plan_is_an_input_error(tmp_path: Path) -> None:
     file = tmp_path / "plan.yaml"
     file.write_text("points: 3\n", "utf-8")
