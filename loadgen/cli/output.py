@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from loadgen.cli.errors import discard
 from loadgen.cli.redaction import known_secrets
 from loadgen.errors import InputError, UsageError
 
@@ -24,7 +25,11 @@ def write_pieces(pieces: Iterable[str], out: str | None = None) -> None:
         with Path(out).open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
             file.writelines(clean)
     except OSError as error:
-        raise InputError(f"cannot write `{out}`: {error.strerror}") from error
+        why = (error.strerror or str(error)).lower()
+        raise InputError(
+            f"cannot write `{out}`: {why}",
+            "name a file in a folder that is there and can be written: --out FILE",
+        ) from error
 
 
 def _print(pieces: Iterable[str]) -> None:
@@ -34,7 +39,7 @@ def _print(pieces: Iterable[str]) -> None:
             sys.stdout.write(piece)
         sys.stdout.flush()
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard(sys.stdout)
 
 
 def _without_secrets(pieces: Iterable[str]) -> Iterable[str]:

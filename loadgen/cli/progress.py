@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, TextIO
 
 from loadgen import clock
+from loadgen.cli.errors import discard
 from loadgen.units import NS_PER_S
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ PLAIN_EVERY_NS = 10 * NS_PER_S
 REWRITE_EVERY_NS = NS_PER_S // 5
 MS_PER_S = 1000
 DOT = " · "
+DRAINING = "draining: what is in flight is followed to its end; Ctrl-C again stops at once"
 LEAST_NEEDED = ("client ok", "in flight", "ttft", "eta")
 
 
@@ -77,7 +79,8 @@ class Progress:
         self._rewrites = self._stream.isatty()
         self._shown_at_ns: int | None = None
         self._point = 0
-        self._width = 0
+        self._is_open = False
+        self._told_draining = False
 
     def __enter__(self) -> "Progress":
         return self
@@ -88,12 +91,14 @@ class Progress:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._width:
-            self._stream.write("\r" + " " * self._width + "\r")
-            self._stream.flush()
+        self._wipe()
 
     def __call__(self, status: "Status") -> None:
         """Shows the status unless the last one is too fresh; a new point is shown at once."""
+        if status.draining and not self._told_draining:
+            self._told_draining = True
+            self._wipe()
+            self._write(DRAINING + "\n")
         now_ns = self._now_ns()
         every_ns = REWRITE_EVERY_NS if self._rewrites else PLAIN_EVERY_NS
         fresh = self._shown_at_ns is not None and now_ns - self._shown_at_ns < every_ns
@@ -105,9 +110,32 @@ class Progress:
     def _show(self, status: "Status") -> None:
         """Writes one line, over the last one where the stream is a terminal."""
         if not self._rewrites:
-            self._stream.write(format_status(status) + "\n")
-        else:
-            line = format_status(status, shutil.get_terminal_size().columns - 1)
-            self._stream.write("\r" + line.ljust(self._width))
-            self._width = len(line)
-        self._stream.flush()
+            self._write(format_status(status) + "\n")
+            return
+        self._write("\r" + _to_the_edge(format_status(status, _columns())))
+        self._is_open = True
+
+    def _wipe(self) -> None:
+        """Clears the line that is rewritten, where one stands."""
+        if self._is_open:
+            self._write("\r" + _to_the_edge("") + "\r")
+            self._is_open = False
+
+    def _write(self, text: str) -> None:
+        """Writes at once; a reader that went away must not end the run."""
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except BrokenPipeError:
+            self._quiet, self._is_open = True, False
+            discard(self._stream)
+
+
+def _columns() -> int:
+    """Columns of the terminal as it is now, but for the last, which would wrap."""
+    return shutil.get_terminal_size().columns - 1
+
+
+def _to_the_edge(line: str) -> str:
+    """The line padded with blanks, so that nothing of an earlier one stands on behind it."""
+    return line.ljust(_columns())

@@ -5,6 +5,7 @@ killed at any moment can still be read.
 """
 
 import asyncio
+import dataclasses
 import os
 import signal
 from collections.abc import Awaitable, Callable, Mapping
@@ -105,14 +106,17 @@ class Conductor:
             with suppress(asyncio.CancelledError):
                 await looking
         host = await self._surroundings.end_point()
-        self._watch(self._watcher.look())
+        self._watch(self._status())
         for health in healths:
             append_health(self._folder, health.share, replace(health, host=host))
 
     async def _look(self) -> None:
         while True:
             await asyncio.sleep(LOOK_PERIOD_S)
-            self._watch(self._watcher.look())
+            self._watch(self._status())
+
+    def _status(self) -> Status:
+        return dataclasses.replace(self._watcher.look(), draining=bool(self._interrupts))
 
     def _stagger_ns(self, point: PointPlan) -> int:
         """The plan's own, else one mean answer time, as far as one is known."""

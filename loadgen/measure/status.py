@@ -21,3 +21,5 @@ class Status:
     ttft_p50_s: float | None
     eta_s: float | None
     client_ok: bool
+    draining: bool = False
+    """The user asked for the end: nothing more is sent, what is in flight is followed."""

@@ -1,6 +1,7 @@
 """The progress line: what it says, how often, and what it must never write."""
 
 import io
+import os
 
 import pytest
 
@@ -86,6 +87,38 @@ def test_terminal_line_is_rewritten_and_wiped_without_escape_bytes(
     assert "\x1b" not in written
     assert max(len(part) for part in written.split("\r")) <= 39
     assert written.endswith("\r" + " " * 39 + "\r")
+
+
+def test_line_clears_what_an_earlier_one_left_when_the_terminal_is_widened(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stream, clock = Terminal(), Clock()
+    with Progress(stream, now_ns=clock) as progress:
+        for columns in (40, 120):
+            monkeypatch.setenv("COLUMNS", str(columns))
+            progress(status_at())
+            clock.at_ns += S
+    assert [len(part) for part in stream.getvalue().split("\r")] == [0, 39, 119, 119, 0]
+
+
+def test_first_interrupt_says_once_what_happens_now() -> None:
+    stream, clock = io.StringIO(), Clock()
+    with Progress(stream, quiet=True, now_ns=clock) as progress:
+        for _ in range(3):
+            progress(status_at(draining=True))
+    assert stream.getvalue() == (
+        "draining: what is in flight is followed to its end; Ctrl-C again stops at once\n"
+    )
+
+
+def test_reader_of_the_progress_that_goes_away_does_not_end_the_run() -> None:
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end, "w", encoding="utf-8") as stream:
+        with Progress(stream) as progress:
+            progress(status_at(1))
+            progress(status_at(2))
+        stream.write("goes nowhere")
 
 
 def test_quiet_shows_nothing() -> None:
