@@ -14,11 +14,13 @@ SECONDS_PER_HOUR = 3600.0
 def dry_run_lines(plan: Plan, target: str) -> Iterator[str]:
     """Lines of a screen, each with its newline. Nothing is sent, not even a probe."""
     workload = plan.workload
+    turns = "" if workload.turns == "1" else f" · {workload.turns} turns a session"
     yield f"would send to {target} · {plan.target.model or 'its first model'}\n"
-    yield f"{workload.name}: isl {workload.isl} · osl {workload.osl} · seed {plan.seed}\n\n"
+    yield f"{workload.name}: isl {workload.isl} · osl {workload.osl}{turns} · seed {plan.seed}\n\n"
     for point in plan.points:
         yield f"  {point.load:<24}{_extent(point)}\n"
     yield "\n"
+    yield f"  workers   {plan.workers}\n"
     yield f"  requests  {_requests(plan)}\n"
     yield f"  tokens    {_tokens(plan)}\n"
     minutes = _minutes(plan)
@@ -52,7 +54,8 @@ def _requests(plan: Plan) -> str:
     wanted = [_wanted(plan, point) for point in plan.points]
     known = [count for count in wanted if count is not None]
     if len(known) == len(wanted):
-        return f"{sum(known):,.0f}"
+        turns = "" if plan.workload.turns == "1" else " (each turn is one)"
+        return f"{sum(known):,.0f}{turns}"
     return "as many as the server answers in that time (--requests N sets a number)"
 
 
@@ -63,6 +66,8 @@ def _tokens(plan: Plan) -> str:
     isl, osl = plan.workload.isl, plan.workload.osl
     if not (isl.isdigit() and osl.isdigit()):
         return f"isl {isl}, osl {osl} a request"
+    if plan.workload.turns != "1":
+        return f"isl {isl}, osl {osl} a turn, and each turn quotes those before it"
     if len(known) < len(wanted):
         return f"{int(isl):,} in + {int(osl):,} out a request"
     return f"{sum(known) * int(isl):,.0f} in + {sum(known) * int(osl):,.0f} out at most"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from loadgen.cli.errors import INTERRUPTED, show_error
+from loadgen.cli.errors import INTERRUPTED, say, show_error
 from loadgen.cli.options import ResultOptions
 from loadgen.cli.output import require_format, write_pieces
 from loadgen.cli.progress import Progress
@@ -26,8 +26,10 @@ def conduct(plan: "Plan", secrets: Mapping[str, str], options: ResultOptions) ->
 
     Raises:
         EndpointError: the endpoint is unreachable or refuses before any load.
+        UsageError: no prompt fits into the model's context.
 
     """
+    from loadgen.cli.fits import require_fit
     from loadgen.measure import measure
     from loadgen.measure.preflight import prepare
 
@@ -35,6 +37,9 @@ def conduct(plan: "Plan", secrets: Mapping[str, str], options: ResultOptions) ->
     if output != SCREEN:
         require_format(output)
     plan, observed = prepare(plan, secrets)
+    warning = require_fit(plan, observed)
+    if warning:
+        say(warning)
     with Progress(sys.stderr, quiet=options.quiet) as progress:
         folder = measure(plan, Path(options.out or DEFAULT_OUT), secrets, observed, progress)
     try:
@@ -88,7 +93,7 @@ def _failure(summary: "Summary", recording: "Recording") -> LoadgenError | None:
     counts = tally(summary)
     limit = recording.plan.error_limit_frac
     if counts.ok == 0 or counts.failed_frac > limit:
-        hint = f"the limit is {limit:.0%}: --error-limit SHARE" if counts.ok else None
+        hint = f"the limit is {limit * 100:g} %: --error-limit SHARE" if counts.ok else None
         return RunFailedError(failures(counts), hint)
     table = recording.table
     if not (table.content_chars + table.reasoning_chars + table.tool_chars > 0).any():

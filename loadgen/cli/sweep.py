@@ -36,7 +36,14 @@ def sweep(target: Target = None, concurrency: Counts = None, *, shared: SharedOp
     """
     from loadgen.specs import parse_counts
 
-    loads = None if concurrency is None else _closed(parse_counts(concurrency))
+    counts = None if concurrency is None else parse_counts(concurrency)
+    if counts is not None and len(set(counts)) < len(counts):
+        twice = next(count for count in counts if counts.count(count) > 1)
+        raise UsageError(
+            f"`-c {concurrency}`: {twice} is named twice",
+            "name each concurrency once; to repeat a point, run it again",
+        )
+    loads = None if counts is None else _closed(counts)
     return carry_out("sweep", target, loads, _closed(parse_counts(DEFAULT_COUNTS)), shared)
 
 
@@ -56,11 +63,12 @@ def carry_out(
     from loadgen.cli.keys import secrets_of
     from loadgen.cli.output import write_pieces
     from loadgen.cli.plans import Order, plan_of, require_known_data
-    from loadgen.cli.targets import is_mock, reachable
+    from loadgen.cli.targets import is_mock, reachable, require_no_bare_mock
 
     named = shared.endpoint.url or target or ""
     if shared.endpoint.url and target and shared.endpoint.url != target:
         raise UsageError("a target was named twice, as TARGET and as `--url`")
+    require_no_bare_mock(named)
     asked = "http://mock" if is_mock(named) else named
     plan = plan_of(Order(command, asked, loads, default_loads), shared)  # type: ignore[arg-type]
     require_known_data(plan)

@@ -9,6 +9,16 @@ MOCK = "mock:"
 DEFAULT_PROFILE = "small"
 
 
+def require_no_bare_mock(target: str) -> None:
+    """Raises: UsageError where a name of the built-in server stands alone, not as `mock:`."""
+    from loadgen.mock.profiles import FOLDER
+
+    if target == MOCK.removesuffix(":"):
+        raise UsageError(f"`{target}` is no base URL", f"did you mean `{MOCK}`?")
+    if target in {path.stem for path in FOLDER.glob("*.yaml")}:
+        raise UsageError(f"`{target}` is no base URL", f"did you mean `{MOCK}{target}`?")
+
+
 def is_mock(target: str) -> bool:
     """Whether the built-in server is meant: `mock:` or `mock:PROFILE`."""
     return target.startswith(MOCK)

@@ -208,7 +208,9 @@ def _named(fields: list[_Field], name: str) -> _Field:
 
 def _takes(name: str, fields: list[_Field]) -> str:
     words = [field.key if field.required else f"[{field.key}]" for field in fields]
-    return f"`{name}` takes {', '.join(words) or 'no values'}"
+    rate = next((f.key for f in fields if f.required and f.name.endswith("_rps")), None)
+    example = f": write `{name}:{rate}=4/s`" if rate else ""
+    return f"`{name}` takes {', '.join(words) or 'no values'}{example}"
 
 
 def _listed(words: list[str]) -> str:

@@ -11,6 +11,15 @@ from loadgen.specs.quantities import near_match
 
 T = TypeVar("T")
 
+WORDS = {
+    "str": "a text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "object": "an object with members",
+    "array": "a list",
+}
+
 
 def load_yaml(path: Path, kind: type[T]) -> T:
     """The file's content as `kind`, every value checked against its annotation.
@@ -45,7 +54,7 @@ def input_error(
     where: str, error: msgspec.ValidationError, loaded: object, kind: type | None = None
 ) -> InputError:
     """What msgspec refused, with file (`where`), path inside, value and what was expected."""
-    expected = str(error).partition(" - at ")[0]
+    expected = _in_our_words(str(error).partition(" - at ")[0])
     inside = _inside(error)
     value: object = loaded
     for step in inside:
@@ -58,6 +67,23 @@ def input_error(
         known = list(kind.__struct_encode_fields__)
         hint = near_match(unknown[1], known) + f"known: {', '.join(known)}"
     return InputError(f"`{where}` at `${place}`: {expected}; the value is {shown[:80]}", hint)
+
+
+def _in_our_words(refusal: str) -> str:
+    """`Expected `str`, got `int``: `a text was expected`."""
+    types = re.match(r"Expected `([^`]+)`(.*?)(?:, got .*)?$", refusal)
+    if types:
+        names = " or ".join(
+            WORDS.get(kind, kind) for kind in types[1].split(" | ") if kind != "null"
+        )
+        return f"{names}{types[2]} was expected"
+    if refusal.startswith("Invalid enum value"):
+        return "none of the known words"
+    return (
+        refusal.removeprefix("Object contains an ")
+        .removeprefix("Object contains ")
+        .removeprefix("Object ")
+    )
 
 
 def _inside(error: msgspec.ValidationError) -> list[str | int]:

@@ -15,6 +15,7 @@ from loadgen.errors import InputError, UsageError
 from loadgen.specs import parse_spec
 
 _REDRAWS = 100
+_DISTRIBUTIONS = "or a distribution: `uniform:512,2048`, `normal:1024,sd=200`"
 D = TypeVar("D")
 
 
@@ -201,6 +202,9 @@ def _parse(text: str, option: str, table: Mapping[str, type[D]]) -> D:
     try:
         return parse_spec(text if named else f"fixed:{text}", table)
     except UsageError as error:
+        if not named and table is LENGTHS:
+            what = "a whole number from 1 was expected, like `512` or `8k` (k = 1024)"
+            raise UsageError(f"{option}: `{text}`: {what}", _DISTRIBUTIONS) from error
         raise UsageError(f"{option}: {error}", error.hint) from error
 
 

@@ -68,7 +68,8 @@ class Rows:
         except msgspec.ValidationError as error:
             raise input_error(self._where(row), error, msgspec.json.decode(text), kind) from error
         except msgspec.DecodeError as error:
-            raise InputError(f"`{self._where(row)}`: no JSON: {error}") from error
+            why = str(error).removeprefix("JSON is malformed: ")
+            raise InputError(f"`{self._where(row)}`: no JSON: {why}") from error
 
     def _where(self, row: int) -> str:
         return f"{self.path}:{self.line_of(row)}"

@@ -186,6 +186,56 @@ def test_reader_that_goes_away_ends_the_output_and_not_the_run(
     assert capsys.readouterr().err == ""
 
 
+def test_exit_code_survives_a_closed_stderr(
+    fake_run: FakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_run.error = EndpointError("nobody there", "start it")
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    with os.fdopen(write_end, "w", encoding="utf-8") as stream:
+        monkeypatch.setattr(sys, "stderr", stream)
+        assert run_line(SWEEP) == 4
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["sweep", "mock:", "-c", "1,1"], "1 is named twice"),
+        (["sweep", "mock"], "did you mean `mock:`?"),
+        (["run", "small"], "did you mean `mock:small`?"),
+        (["probe", "mock"], "did you mean `mock:`?"),
+        (["run", "mock:", "--isl", "-5", "--dry-run"], "`-5`: a whole number from 1 was expected"),
+        (["run", "mock:", "-l", "poisson"], "write `poisson:rate=4/s`"),
+        (["run", "mock:", "-c", "x"], "a whole number was expected"),
+        (["run", "mock:", "--extra-body", "[1"], "this is no JSON object"),
+    ],
+)
+def test_wrong_words_are_refused_in_words_of_ours(
+    words: list[str], said: str, capsys: Capture
+) -> None:
+    assert run_line(words) == 2
+    shown = capsys.readouterr().err
+    assert said in shown
+    assert "Input should" not in shown
+
+
+def test_report_that_cannot_be_written_says_what_to_do(
+    fake_run: FakeRun, capsys: Capture, tmp_path: Path
+) -> None:
+    assert run_line(["report", "run", "-o", str(tmp_path / "no" / "file")]) == 3
+    shown = capsys.readouterr().err
+    assert "no such file or directory" in shown
+    assert "hint: name a file in a folder that is there" in shown
+
+
+def test_dry_run_says_turns_and_workers(capsys: Capture) -> None:
+    words = ["run", "mock:", "--dry-run", "--turns", "3", "-n", "5", "--workers", "2"]
+    assert run_line(words) == 0
+    shown = capsys.readouterr().out
+    assert "3 turns a session" in shown
+    assert "workers   2" in shown
+
+
 def test_main_exits_with_the_code(capsys: Capture) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["--version"])

@@ -150,7 +150,7 @@ def test_members_that_the_run_sets_are_left_out_with_a_notice(tmp_path: Path) ->
         (b'{"messages":[{"role":"user"}],"prompt":"x"}', [":2`", "both of"]),
         (b'{"prompt":"x","max_tokens":0}', [":2`", "$.max_tokens", "is 0"]),
         (b'{"prompt":"\xff"}', [":2`", "not UTF-8"]),
-        (b"[1]", [":2`", "Expected `object`"]),
+        (b"[1]", [":2`", "an object with members was expected"]),
     ],
 )
 def test_a_wrong_row_is_refused_before_the_run_by_place(
