@@ -8,8 +8,8 @@ import asyncio
 import dataclasses
 import os
 import signal
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -68,9 +68,9 @@ class Conductor:
         self._hear_interrupts()
         try:
             shares = [Share(index, self._plan.workers) for index in range(self._plan.workers)]
-            self._pairs = await asyncio.gather(
-                *(start_pair(self._plan, share, self._folder, self._secrets) for share in shares)
-            )
+            with children_deaf_to_interrupts():
+                starts = (start_pair(self._plan, s, self._folder, self._secrets) for s in shares)
+                self._pairs = await asyncio.gather(*starts)
             _leave_priority_to_workers()
             await self._run_points()
         except LoadgenError:
@@ -168,3 +168,16 @@ async def _all_or_first_error(waits: list[Awaitable[ClientHealth]]) -> list[Clie
 
 def _anchor() -> Anchor:
     return Anchor(clock.host_name(), clock.boot_id(), clock.now_ns(), clock.wall_ns())
+
+
+@contextmanager
+def children_deaf_to_interrupts() -> Iterator[None]:
+    """Children started inside hold Ctrl-C back from their first instruction on.
+
+    They ignore it once they run, but a scribe that was still importing died of it.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
