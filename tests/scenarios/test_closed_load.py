@@ -142,7 +142,7 @@ async def test_a_time_limit_costs_single_requests_and_is_told(tmp_path: Path) ->
         run = await loadgen(*words, "--out", tmp_path, out=tmp_path)
     assert run.code == 0, run.stderr
     assert run.summary["points"][0]["counts"]["outcomes"] == {"ok": 9, "timeout_total": 1}
-    assert "1 requests met a time limit" in run.findings["censored"]
+    assert "1 request met a time limit" in run.findings["censored"]
 
 
 async def test_without_a_limit_slow_answers_all_appear(tmp_path: Path) -> None:

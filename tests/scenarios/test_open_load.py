@@ -66,7 +66,7 @@ async def test_a_held_back_load_tells_both_latencies_and_what_it_delivered(tmp_p
     assert measures["ttft_s.max"]["value"] > measures["ttft_send_s.max"]["value"] + 0.5
     assert measures["send_lag_s.max"]["value"] > 0.5
     assert "--max-rate held" in run.findings["rate_ceiling_bit"]
-    assert "requests/s were sent where" in run.findings["rate_not_reached"]
+    assert "requests/s sent at `constant:rate=40/s`" in run.findings["rate_not_reached"]
     lags_ns = (run.table.sent_at_ns - run.table.due_at_ns).tolist()
     assert sum(lag > 1e6 for lag in lags_ns) > 40
     drawn = list(islice(Constant(40.0).arrivals(random.Random()), 80))

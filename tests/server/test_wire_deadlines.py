@@ -13,6 +13,7 @@ from tests.scripted_server import (
     STREAM_HEAD,
     ScriptedServer,
     Step,
+    Talk,
     chunk,
     eventually,
     stream,
@@ -165,12 +166,18 @@ def full_backlog() -> Iterator[str]:
 
 
 async def test_requests_that_were_cut_short_leave_no_descriptor_behind() -> None:
+    answered: list[Talk] = []
+
+    async def hold(talk: Talk) -> None:
+        answered.append(talk)  # a cut before this would end the script in its own write
+        await wait_for_hang_up(talk)
+
     async with (
-        ScriptedServer([STREAM_HEAD, chunk(b"data: a\n\n"), wait_for_hang_up]) as server,
+        ScriptedServer([STREAM_HEAD, chunk(b"data: a\n\n"), hold]) as server,
         open_sender(server.url) as sender,
     ):
         sends = [asyncio.create_task(send(sender, seq)) for seq in range(40)]
-        await eventually(lambda: len(server.requests) == 40)
+        await eventually(lambda: len(answered) == 40)
         for task in sends[:20]:
             task.cancel()
         sender.stop(Outcome.UNFINISHED)
