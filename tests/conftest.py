@@ -1,6 +1,7 @@
 """Fixtures that any test may ask for. Servers are shared by a worker process's whole session."""
 
 import os
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,8 +23,9 @@ FOREIGN = ("OPENAI_", "LOADGEN_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_
 def own_environment(
     monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """No test sees the key, the target, the proxies or the cache of whoever runs it."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+    """No test sees key, target, proxies or cache of whoever runs it, nor another test's cache."""
+    caches = tmp_path_factory.getbasetemp() / "caches"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(caches / uuid.uuid4().hex))
     for name in list(os.environ):
         if name.upper().startswith(FOREIGN):
             monkeypatch.delenv(name)
