@@ -51,6 +51,8 @@ class TurnKey(Struct, frozen=True):
     tenant: str = ""
     prompt_id: str = ""
     phase: Phase = Phase.WINDOW
+    stream: str = ""
+    """Which conversation of the session; `turn_no` counts within it from 0."""
 
 
 class ConnectionInfo(Struct, frozen=True):
@@ -101,3 +103,5 @@ class Exchange(Struct, frozen=True, gc=False):
     input_tok: int | None = None
     max_output_tok: int | None = None
     attempt: int = 1
+    blocks: tuple[int, ...] = ()
+    """The turn's designed blocks (`Turn.blocks`)."""

@@ -47,6 +47,10 @@ class TargetPlan(Struct, frozen=True):
     proxy: str = ""
     """The proxy in force for this URL, without credentials; empty when none."""
     fresh_connections: bool = False
+    replicas: tuple[str, ...] = ()
+    """Further base URLs of the same deployment; sessions are spread over all of them."""
+    affinity: tuple[str, ...] = ()
+    """Header names that carry the session's name with each of its requests."""
 
 
 class Deadlines(Struct, frozen=True):
@@ -90,10 +94,44 @@ class PointPlan(Struct, frozen=True):
     requests: int | None = None
     duration_ns: int | None = None
     warmup_requests: int = 0
+    slots: int | None = None
+    """Sessions at once, as `load` says; for a replay its lanes. None where nothing bounds them."""
     stagger_ns: int | None = None
     """First wave spread over this long; None: over one mean answer time, as far as it is known."""
     grace_ns: int = 30_000_000_000
     """How long in-flight requests are followed after the last one was issued."""
+
+
+class ReplayRules(Struct, frozen=True):
+    """How recorded sessions are replayed; every value stands in the result by its name.
+
+    The defaults are those of published AgentX runs (`agentx`).
+    """
+
+    name: Literal["agentx", "mvp", "smoke"] = "agentx"
+    duration_s: float = 3600.0
+    duration_floor_s: float = 900.0
+    """Shorter profiling phases aren't comparable with published ones."""
+    start_from_frac: float = 0.25
+    start_until_frac: float = 0.75
+    """First plays start at a moment drawn between these shares of the recording's span."""
+    system_idle_s: float | None = 10.0
+    tree_idle_s: float | None = 300.0
+    time_scale: float = 1.0
+    """Recorded delays are multiplied by this; published rules have 1."""
+    warmup_turns: int = 10
+    """One-token requests a lane after the primers, without delays."""
+    warmup_grace_s: float = 1800.0
+    primer_lead_s: float = 10.0
+    """Primers are spread over at most this long."""
+    error_limit_frac: float | None = 0.10
+    coverage_frac: float | None = 0.95
+    overflow_limit_frac: float = 0.01
+    max_context_tok: int | None = None
+    """Traces whose longest request (in + out) exceeds this are left out; None: none are."""
+    seed: int = 42
+    deviations: tuple[str, ...] = ()
+    """What the user changed against the named rule set, as `name: published -> used`."""
 
 
 class Plan(Struct, frozen=True):
@@ -124,6 +162,10 @@ class Plan(Struct, frozen=True):
     system: DeclaredSystem | None = None
     """What the user said of model and GPUs (`--system`); None when nothing was said."""
     label: str = ""
+    replay: ReplayRules | None = None
+    """Set where sessions are replayed in lanes (`loadgen replay`, `sweep --workload agentx:`)."""
+    between_points: str = ""
+    """A command of the user's that is run before every point but the first."""
     floor: Literal["quick", "strict"] = "quick"
     """How long a window must be to count as steady: no floor, or that of `docs/definitions.md`."""
 

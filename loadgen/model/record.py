@@ -114,6 +114,8 @@ class Record(Struct, frozen=True):
     reasoning_chars: int = 0
     content_chars: int = 0
     tool_chars: int = 0
+    blocks: tuple[int, ...] = ()
+    """Designed prompt blocks as pairs (first id, how many); empty where none were designed."""
     events: Events = msgspec.field(default_factory=Events)
     output_text: str | None = None
     """Kept on request only (`--keep-text`): answer, reasoning and tool arguments as JSON."""

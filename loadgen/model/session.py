@@ -31,7 +31,9 @@ class Turn(Struct, frozen=True):
 
     `body` holds the members of the request's JSON object without its braces and without the
     model and stream members (`b'"messages":[...],"max_tokens":256'`), already serialised, cut
-    wherever a live answer goes in. `input_tok` is the designed prompt length.
+    wherever a live answer goes in; empty where it is made on demand (`Format.on_demand`).
+    `input_tok` is the designed prompt length. `stream` names the conversation inside the session
+    that the turn belongs to (an agent); turns of one stream stand in their order.
     """
 
     turn_id: str
@@ -40,6 +42,11 @@ class Turn(Struct, frozen=True):
     max_output_tok: int | None = None
     after: tuple[Wait, ...] = ()
     check: Check | None = None
+    stream: str = ""
+    at_ns: int | None = None
+    """When the turn started in the recording, from the recording's start; None: no recording."""
+    blocks: tuple[int, ...] = ()
+    """The prompt's designed blocks as pairs (first id, how many), ids counting up in a pair."""
 
 
 class Session(Struct, frozen=True):
@@ -52,3 +59,5 @@ class Session(Struct, frozen=True):
     tenant: str = ""
     prompt_id: str = ""
     """Names the prompt without its salt, so that repeats of one data row can be counted."""
+    from_ns: int | None = None
+    """Where in the recording to start (t*): turns with an earlier `at_ns` count as played."""

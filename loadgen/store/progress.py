@@ -46,6 +46,15 @@ class WorkerRow:
     heartbeat_ns = Slot(7)
     dropped = Slot(8)
     skipped = Slot(9)
+    next_due_ns = Slot(10)
+    """Replay: the earliest instant at which this worker will send by itself; 0: none planned."""
+    last_active_ns = Slot(11)
+    """Replay: when this worker last had a request in flight; 0: never."""
+    primers_left = Slot(12)
+    warmup_left = Slot(13)
+    lanes = Slot(14)
+    sessions_finished = Slot(15)
+    subagents_live = Slot(16)
 
     def __init__(self, slots: "memoryview[int]") -> None:
         self.slots = slots
