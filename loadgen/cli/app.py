@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 import loadgen
-from loadgen.cli import demo, mock, probe, report, run, selftest, sweep
+from loadgen.cli import audit, demo, mock, probe, report, run, selftest, sweep
 from loadgen.cli.commands import CONTEXT, add_command
 
 
@@ -28,6 +28,7 @@ COMMANDS: dict[str, Entry] = {
     "run": Entry(run.run, run.EXAMPLES),
     "report": Entry(report.report, report.EXAMPLES),
     "mock": Entry(mock.mock, mock.EXAMPLES, PASSED_ON),
+    "audit": Entry(audit.audit, audit.EXAMPLES),
     "selftest": Entry(selftest.selftest, selftest.EXAMPLES),
 }
 

@@ -42,6 +42,21 @@ class ModelRow(Struct, frozen=True, forbid_unknown_fields=True):
     params_active_b: float | None = None
 
 
+class PriceRow(Struct, frozen=True, forbid_unknown_fields=True):
+    """One GPU's rates: US dollars a GPU-hour by tier, all-in kilowatts a GPU."""
+
+    usd_per_gpu_h: dict[str, float]
+    kw_per_gpu: float | None = None
+
+
+class Prices(Struct, frozen=True, forbid_unknown_fields=True):
+    """A dated table of rates and its source."""
+
+    retrieved: datetime.date
+    source: str
+    gpus: dict[str, PriceRow]
+
+
 class _Gpus(Struct, forbid_unknown_fields=True):
     retrieved: datetime.date
     gpus: dict[str, GpuRow]
@@ -62,6 +77,12 @@ def load_gpus() -> dict[str, GpuRow]:
 def load_models() -> dict[str, ModelRow]:
     """Open models by name (`llama-3.1-8b`)."""
     return _table("models.yaml", _Models).models
+
+
+@cache
+def load_prices() -> Prices:
+    """GPU-hour rates and all-in power by GPU name (`GB200`)."""
+    return _table("prices.yaml", Prices)
 
 
 def cited(row: GpuRow | ModelRow) -> str:

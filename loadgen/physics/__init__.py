@@ -16,6 +16,7 @@ from loadgen.physics.roofline import (
     prefill_least_s,
     touched_params,
     ttft_least_s,
+    usd_per_mtok,
 )
 from loadgen.physics.slips import SLIPS, Band, Slip, per_system_slips, unit_slips
 
@@ -36,4 +37,5 @@ __all__ = [
     "touched_params",
     "ttft_least_s",
     "unit_slips",
+    "usd_per_mtok",
 ]

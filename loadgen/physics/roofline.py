@@ -95,3 +95,12 @@ def power_most_w(gpus: float, tdp_w: float, host_frac: float = 0.0) -> float:
 def joules_per_tok(power_w: float, tps: float) -> float:
     """Joules a token at `power_w` watts, all of them put on these tokens."""
     return power_w / tps
+
+
+def usd_per_mtok(usd_per_gpu_h: float, tps_per_gpu: float, utilisation: float = 1.0) -> float:
+    """Dollars a million tokens: $/GPU-h x 1e6 / (3600 s x tok/s a GPU x utilisation).
+
+    All of the GPU's price is put on these tokens; `utilisation` is the share of the rate that is
+    sold, at most 1. The formula of published InferenceX and AgentX costs.
+    """
+    return usd_per_gpu_h * 1e6 / (3600.0 * tps_per_gpu * utilisation)
