@@ -7,8 +7,9 @@ narrow: at an autocorrelation of 0.9 half of them miss.
 import math
 
 import numpy as np
-from scipy import stats
 
+from loadgen.analysis.distributions import ranks as rank_of
+from loadgen.analysis.distributions import student_quantile
 from loadgen.analysis.trend import autocorrelations
 from loadgen.model.table import Floats, Ints
 
@@ -36,7 +37,7 @@ def effective_n(values: Floats) -> int:
     n = len(values)
     if n < MIN_N:
         return n
-    ranks = stats.rankdata(values)
+    ranks = rank_of(values)
     rho = autocorrelations(ranks)[: n // 2]
     times = 2.0 * np.cumsum(rho) - 1.0
     lags = np.arange(len(times))
@@ -87,9 +88,7 @@ def block_bootstrap(
     low, middle, high = np.quantile(found, [0.025, 0.5, 0.975])
     blocks = span_s / block_s
     widened = (
-        float(stats.t.ppf(0.975, blocks - 1))
-        / 1.96
-        * math.sqrt(CUT_THROUGH * blocks / (blocks - 1))
+        student_quantile(0.975, blocks - 1) / 1.96 * math.sqrt(CUT_THROUGH * blocks / (blocks - 1))
     )
     return float(middle - widened * (middle - low)), float(middle + widened * (high - middle))
 

@@ -6,9 +6,9 @@ A rate is what arrived inside the span, by its own time stamp, over the span's l
 from itertools import pairwise
 
 import numpy as np
-from scipy import stats
 
 from loadgen.analysis.allocation import sums_by
+from loadgen.analysis.distributions import wilson
 from loadgen.analysis.frame import DELIVERING, Frame
 from loadgen.analysis.requests import number, seconds_between
 from loadgen.analysis.speed import tpot_s
@@ -253,8 +253,7 @@ def _share(part: Flags, whole: Flags) -> Estimate:
     n, k = int(whole.sum()), int((part & whole).sum())
     if n == 0:
         return Estimate(None, 0, reason="no request ended in the span")
-    bounds = stats.binomtest(k, n).proportion_ci(LEVEL, method="wilson")
-    return Estimate(k / n, n, float(bounds.low), float(bounds.high), "95 %, Wilson")
+    return Estimate(k / n, n, *wilson(k, n, LEVEL), "95 %, Wilson")
 
 
 def _median_tpot_s(frame: Frame) -> Estimate:

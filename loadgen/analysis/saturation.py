@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize
 
 from loadgen.model.summary import SaturationFit
 from loadgen.model.table import Floats
@@ -121,24 +120,28 @@ def _crossing(curve: Curve, parameters: Floats, rate: float, top: float) -> floa
 
     if short_of(1.0) >= 0:
         return 1.0
+    from scipy.optimize import brentq  # 0.3 s of CPU that only sweeps should pay for
+
     if math.isinf(top):
         top = 2.0
         while short_of(top) < 0 and top < 1e12:
             top *= 2.0
-    return float(optimize.brentq(short_of, 1.0, top))
+    return float(brentq(short_of, 1.0, top))
 
 
 def _fitted(curve: Curve, x: Floats, y: Floats, se: Floats) -> Floats | None:
     """Weighted least squares with all parameters at 0 or above; None where it does not settle."""
+    from scipy.optimize import OptimizeWarning, curve_fit
+
     if curve is USL:
         start, upper = [y[0], 0.05, 1e-4], [math.inf, 1.0, 1.0]
     else:
         start, upper = [float(y.max()) * 1.1, float(np.median(x))], [math.inf, math.inf]
     try:
-        found, _ = optimize.curve_fit(
+        found, _ = curve_fit(
             curve.rate, x, y, p0=start, sigma=se, bounds=(0.0, upper), x_scale=np.array(start)
         )
-    except (RuntimeError, optimize.OptimizeWarning):
+    except (RuntimeError, OptimizeWarning):
         return None
     return np.asarray(found, dtype=np.float64)
 
@@ -172,10 +175,12 @@ def _knee_interval(
 
 def _refitted(curve: Curve, x: Floats, y: Floats, se: Floats, start: Floats) -> Floats | None:
     """As `_fitted`, from near the answer and over square roots, which is 10 times quicker."""
+    from scipy.optimize import leastsq
+
     begin = np.sqrt(np.maximum(start, 1e-12))
 
     def off(root: Floats) -> Floats:
         return np.asarray((curve.rate(x, *root**2) - y) / se, dtype=np.float64)
 
-    found = optimize.leastsq(off, begin, maxfev=200)
+    found = leastsq(off, begin, maxfev=200)
     return np.asarray(found[0], dtype=np.float64) ** 2 if found[1] in {1, 2, 3, 4} else None

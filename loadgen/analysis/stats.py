@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import stats
 
 from loadgen.analysis.dependence import block_bootstrap, effective_n
+from loadgen.analysis.distributions import binomial_cdf, binomial_quantile, student_quantile
 from loadgen.model.table import Flags, Floats
 
 LEVEL = 0.95
@@ -104,8 +104,8 @@ def interval_ranks(n: int, fraction: float) -> tuple[int, int] | None:
     above, below = fraction**n, (1.0 - fraction) ** n
     low_budget = ALPHA - above if above > ALPHA / 2 else ALPHA / 2
     high_budget = ALPHA - below if below > ALPHA / 2 else ALPHA / 2
-    low = 1 if below > ALPHA / 2 else int(stats.binom.ppf(low_budget, n, fraction))
-    high = n if above > ALPHA / 2 else int(stats.binom.ppf(1.0 - high_budget, n, fraction)) + 1
+    low = 1 if below > ALPHA / 2 else binomial_quantile(low_budget, n, fraction)
+    high = n if above > ALPHA / 2 else binomial_quantile(1.0 - high_budget, n, fraction) + 1
     return max(low, 1), min(high, n)
 
 
@@ -158,8 +158,8 @@ def certified_rank(n: int, worth: int, fraction: float) -> int | None:
     p99 662, p99.9 6,636 samples; `worth` counts where neighbours are alike. None where n is too
     few. Source: MLPerf LoadGen, early stopping.
     """
-    t = int(stats.binom.ppf(1.0 - CERTAIN, worth, 1.0 - fraction))
-    while t >= 1 and stats.binom.cdf(t, worth, 1.0 - fraction) >= 1.0 - CERTAIN:
+    t = binomial_quantile(1.0 - CERTAIN, worth, 1.0 - fraction)
+    while t >= 1 and binomial_cdf(t, worth, 1.0 - fraction) >= 1.0 - CERTAIN:
         t -= 1
     if t < 1:
         return None
@@ -172,6 +172,8 @@ def _censored_percentile(values: Floats, censored: Flags, fraction: float) -> Es
     share = f"{censored.sum()} of {n} requests had not ended when they were last seen"
     if censored.all():
         return Estimate(None, n, reason=f"censored: {share}")
+    from scipy import stats  # 0.5 s of CPU that only censored samples should pay for
+
     data = stats.CensoredData.right_censored(values, censored)
     cdf = stats.ecdf(data).cdf
     reached = np.flatnonzero(cdf.probabilities >= fraction - 1e-12)
@@ -226,7 +228,7 @@ def batch_rate(batch_sums: Floats, batch_s: float) -> tuple[float, float, str] |
     mean = float(rates.mean())
     left = min(max(lag1, 0.0), MOST_LAG1)
     alike = (1.0 + left) / (1.0 - left) if lag1 >= MAX_LAG1 else 1.0
-    half = float(stats.t.ppf(1.0 - ALPHA / 2, k - 1)) * float(rates.std(ddof=1))
+    half = student_quantile(1.0 - ALPHA / 2, k - 1) * float(rates.std(ddof=1))
     half *= math.sqrt(alike / k)
     note = f", neighbours still alike (lag-1 r {lag1:.2f})" if lag1 >= MAX_LAG1 else ""
     return max(mean - half, 0.0), mean + half, f"95 %, {k} batch means, within this run{note}"

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from msgspec.structs import replace
-from scipy import stats
 
 from loadgen.analysis.blocks import (
     FULL_BLOCK,
@@ -25,6 +24,7 @@ from loadgen.analysis.blocks import (
     slice_edges,
     tpot_by_block,
 )
+from loadgen.analysis.distributions import welch_p
 from loadgen.analysis.frame import Frame, frame_in
 from loadgen.analysis.stats import quantile
 from loadgen.analysis.trend import (
@@ -286,9 +286,7 @@ def _is_sure(values: Floats, at: int, p_value: float) -> bool:
         return False
     if p_value < SHIFT_P or spread < 1e-9 * apart:
         return True
-    figures = [(float(v.mean()), float(v.std(ddof=1)), len(v)) for v in (first, second)]
-    welch = float(stats.ttest_ind_from_stats(*figures[0], *figures[1], equal_var=False).pvalue)
-    return welch * (len(values) - 1) < TREND_P
+    return welch_p(first, second) * (len(values) - 1) < TREND_P
 
 
 def _decide(series: Sequence[Series], found: Sequence[Judged], n: int) -> tuple[SteadyVerdict, str]:

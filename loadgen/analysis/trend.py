@@ -7,8 +7,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
+from loadgen.analysis.distributions import normal_two_sided
+from loadgen.analysis.distributions import ranks as rank_of
 from loadgen.model.table import Floats
 
 MSER_BATCH = 5
@@ -99,7 +100,7 @@ def mann_kendall(values: Floats) -> Trend:
     slope = float(np.median((values[later[1]] - values[later[0]]) / (later[1] - later[0])))
     inflation = _inflation(values - slope * np.arange(n))
     z = (s - math.copysign(1.0, s)) / math.sqrt(variance * inflation) if s else 0.0
-    return Trend(2.0 * s / (n * (n - 1)), float(2.0 * stats.norm.sf(abs(z))), slope, inflation)
+    return Trend(2.0 * s / (n * (n - 1)), normal_two_sided(z), slope, inflation)
 
 
 def pettitt(values: Floats, inflation: float = 1.0) -> Shift:
@@ -109,7 +110,7 @@ def pettitt(values: Floats, inflation: float = 1.0) -> Shift:
     Source: Pettitt 1979.
     """
     n = len(values)
-    ranks = stats.rankdata(values)
+    ranks = rank_of(values)
     passed = np.arange(1, n)
     u = 2.0 * np.cumsum(ranks)[:-1] - passed * (n + 1)
     at = int(np.argmax(np.abs(u)))
@@ -163,7 +164,7 @@ def autocorrelations(values: Floats) -> Floats:
 def _inflation(detrended: Floats) -> float:
     """n/n* of Hamed and Rao, at least 1."""
     n = len(detrended)
-    rho = autocorrelations(stats.rankdata(detrended))
+    rho = autocorrelations(rank_of(detrended))
     lag = np.arange(1, n)
     significant = np.abs(rho[1:]) > AUTOCORRELATION_Z / math.sqrt(n)
     weight = (n - lag) * (n - lag - 1.0) * (n - lag - 2.0)
