@@ -125,8 +125,8 @@ def tree_of(root: int) -> list[int]:
     while waiting:
         pid = waiting.pop()
         found.append(pid)
-        for children in Path(f"/proc/{pid}/task").glob("*/children"):
-            with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError):
+            for children in Path(f"/proc/{pid}/task").glob("*/children"):
                 waiting += map(int, children.read_text(encoding="ascii").split())
     return found
 

@@ -1,5 +1,6 @@
 """Words in, words out: the only room that prints, parses options and sets exit codes."""
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -9,6 +10,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Runs the command line and exits with its code."""
     if arguments is None:
         _be_in_utf8()
+        _start_light()
     sys.exit(run_line(sys.argv[1:] if arguments is None else arguments))
 
 
@@ -24,6 +26,15 @@ def _be_in_utf8() -> None:
     environment = {**os.environ, "PYTHONUTF8": "1", "PYTHONIOENCODING": printed}
     command = [sys.executable, "-m", "loadgen", *sys.argv[1:]]
     os.execve(sys.executable, command, environment)
+
+
+def _start_light() -> None:
+    """What start-up costs beside its imports: linear algebra's threads, looks for garbage.
+
+    Sums over blocks are all that is multiplied; a thread for each core would spin for them.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    gc.set_threshold(50_000, 20, 20)
 
 
 def run_line(arguments: Sequence[str]) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from loadgen import clock
 from loadgen.units import NS_PER_MS, NS_PER_S
 
-PERIOD_NS = 20 * NS_PER_MS
+PERIOD_NS = 40 * NS_PER_MS
 """Waking an idle core costs some 0.1 ms of CPU: at 10 ms that was 1 % of a core, an eighth of what
 5,000 events a second cost. A stall that hits stamps shows in each read's own lag as well."""
 TIMER_FLOOR_NS = 1 * NS_PER_MS
@@ -16,7 +16,7 @@ TIMER_FLOOR_NS = 1 * NS_PER_MS
 
 
 class Pulse:
-    """A probe in the worker's loop: every 20 ms it notes how much later than due it ran."""
+    """A probe in the worker's loop: every 40 ms it notes how much later than due it ran."""
 
     def __init__(self) -> None:
         self._lag_ns = array("q")

@@ -21,7 +21,7 @@ from loadgen.transport.token_counts import token_column
 from loadgen.units import NS_PER_MS, NS_PER_US
 
 _MAX_REASON_CHARS = 64
-_LATE_NS = 300 * NS_PER_US
+_LATE_NS = 500 * NS_PER_US
 """A read that lay for longer than this was not read as soon as the loop could: it was late."""
 _STEP_NS = NS_PER_MS
 
@@ -50,7 +50,7 @@ def decode(
         counted = own_tok if usage.output_tok is None else usage.output_tok
         tok = [UNKNOWN_TOK if counted is None else counted]
     shared = _shared_reads(reading)
-    late = [no for no in shared if arrivals.lag_ns[no] > _LATE_NS] if arrivals.lag_ns else []
+    late = _late_reads(arrivals, shared)
     flags = {
         "usage_summed": summed,
         "late_stamps": bool(late),
@@ -84,7 +84,7 @@ def decode(
         received_bytes=arrivals.received_bytes,
         reads=len(arrivals.at_ns),
         multi_event_reads=len(shared),
-        seen_lag_max_ns=max([0, *arrivals.lag_ns, *_waits_ns(arrivals, late)]),
+        seen_lag_max_ns=max([0, *arrivals.lag_ns, *late.values()]),
         seen_lag_sum_ns=sum(arrivals.lag_ns),
         stamp_kind=exchange.stamp_kind,
         tool_calls=answer.tool_calls,
@@ -118,13 +118,26 @@ def _shared_reads(reading: Reading) -> list[int]:
     return [read_no for read_no, events in by_read.items() if events > 1]
 
 
-def _waits_ns(arrivals: Arrivals, late: list[int]) -> list[int]:
-    """How long the first event of each late read can have waited: since the read before it.
+def _late_reads(arrivals: Arrivals, shared: list[int]) -> dict[int, int]:
+    """Shared reads that the client made late, and how long their first event can have waited.
 
-    The stamp is the last event's, so its own lag says nothing of those before it in the read.
+    The stamp is the last event's, so its own lag says nothing of those before it: a read counts as
+    late too when anything else in the same look had lain. The wait is from the look, or this
+    stream's read, before.
     """
     at_ns, lag_ns = arrivals.at_ns, arrivals.lag_ns
-    return [at_ns[no] + lag_ns[no] - at_ns[no - 1] - lag_ns[no - 1] for no in late if no]
+    if not lag_ns:
+        return {}
+    waits: dict[int, int] = {}
+    for no in shared:
+        seen_ns = at_ns[no] + lag_ns[no]
+        look = next((look for look in arrivals.late if look[0] <= seen_ns <= look[1]), None)
+        if look is None and lag_ns[no] <= _LATE_NS:
+            continue
+        before_ns = [at_ns[no - 1] + lag_ns[no - 1]] if no else []
+        since_ns = max([*before_ns, *([look[2]] if look is not None else [])], default=at_ns[no])
+        waits[no] = max(0, seen_ns - since_ns)
+    return waits
 
 
 def _own_count(

@@ -2,6 +2,7 @@
 
 import json
 import zlib
+from array import array
 from typing import Any
 
 import pytest
@@ -289,6 +290,17 @@ def test_bound_of_a_late_shared_read_reaches_back_to_the_read_before() -> None:
     late = decode(exchange_of(reads, seen_late_ms=2))
     assert "late_stamps" in late.flags
     assert late.seen_lag_max_ns == 200 * MS
+
+
+def test_a_read_that_shares_its_look_with_late_ones_is_late_though_its_own_end_was_fresh() -> None:
+    reads = [(10.0, text_event("a")), (210.0, text_event("b") + text_event("c") + STOP + DONE)]
+    exchange = exchange_of(reads)
+    assert "late_stamps" not in decode(exchange).flags
+    seen_ns = array("q", exchange.seen_at_ns)[1]
+    look = array("q", [seen_ns - MS, seen_ns + MS, seen_ns - 150 * MS]).tobytes()
+    late = decode(structs.replace(exchange, late_looks=look))
+    assert "late_stamps" in late.flags
+    assert late.seen_lag_max_ns == 150 * MS
 
 
 def test_late_reads_of_one_event_each_are_exact() -> None:
