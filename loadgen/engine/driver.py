@@ -1,21 +1,16 @@
 """The one loop that keeps a schedule's promise, closed or open, for one worker's share."""
 
 import asyncio
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from loadgen import clock
+from loadgen.engine.feed import READY_SESSIONS, Feed
 from loadgen.engine.sessions import Stage, play
 from loadgen.engine.waiting import Alarms, Slots
 from loadgen.model.exchange import Outcome, Phase
 from loadgen.model.session import Session
 from loadgen.units import NS_PER_S
-
-READY_BYTES = 8 << 20
-"""Sessions kept ready before their due time hold at most this many bytes of bodies together."""
-
-READY_SESSIONS = 64
 
 REFUSALS_IN_A_ROW = 200
 """A point ends when this many requests in a row (or four waves) found no server at all."""
@@ -30,7 +25,7 @@ class Load:
     """
 
     arrivals: Iterator[int]
-    sessions: Iterator[Session]
+    feed: Feed
     slot_offsets_ns: tuple[int, ...] | None = None
     think_ns: int = 0
     warmup: int = 0
@@ -47,8 +42,6 @@ class Driver:
         self._alarms = alarms
         self._stop_sends = stop_sends
         self._slots: Slots | None = None
-        self._ready: deque[Session] = deque()
-        self._ready_bytes = 0
         self._window_from_ns: int | None = None
         self._window_until_ns: int | None = None
         self._running = 0
@@ -57,13 +50,10 @@ class Driver:
         self._all_ended.set()
         self.stop_reason = ""
 
-    def prepare(self) -> None:
+    async def prepare(self) -> None:
         """Makes the first sessions, so that the start instant finds their bodies ready."""
         slots = self._load.slot_offsets_ns
-        wanted = READY_SESSIONS if slots is None else min(len(slots), READY_SESSIONS)
-        while len(self._ready) < wanted and self._ready_bytes < READY_BYTES:
-            if not self._make_ready():
-                return
+        await self._load.feed.fill(READY_SESSIONS if slots is None else len(slots))
 
     def phase_at(self, due_at_ns: int) -> Phase:
         """The phase of a request that was due at that instant."""
@@ -101,7 +91,7 @@ class Driver:
                 self.stop_reason = self.stop_reason or "requests"
                 break
             due_at_ns = await self._next_due_ns(start_at_ns + arrival_ns)
-            session = self._next_session() if due_at_ns is not None else None
+            session = await self._load.feed.take() if due_at_ns is not None else None
             if due_at_ns is None or session is None:
                 self.stop_reason = self.stop_reason or "no_more_sessions"
                 break
@@ -113,7 +103,7 @@ class Driver:
             self._all_ended.clear()
             group.create_task(self._play(session, due_at_ns, phase, stage))
             if self._slots is None or not self._slots.free_now():
-                self._make_ready()
+                self._load.feed.top_up()
         return timer
 
     async def _next_due_ns(self, arrival_at_ns: int) -> int | None:
@@ -160,22 +150,3 @@ class Driver:
     def _grace_s(self) -> float:
         """The plan's grace, or twice the longest session so far where answers take longer."""
         return max(self._load.grace_ns, 2 * self._longest_ns) / NS_PER_S
-
-    def _next_session(self) -> Session | None:
-        if not self._ready and not self._make_ready():
-            return None
-        session = self._ready.popleft()
-        self._ready_bytes -= _body_bytes(session)
-        return session
-
-    def _make_ready(self) -> bool:
-        session = next(self._load.sessions, None)
-        if session is None:
-            return False
-        self._ready.append(session)
-        self._ready_bytes += _body_bytes(session)
-        return True
-
-
-def _body_bytes(session: Session) -> int:
-    return sum(len(part) for turn in session.turns for part in turn.body if isinstance(part, bytes))

@@ -137,7 +137,7 @@ async def _send_turn(
 
 
 def _body(turn: Turn, answers: dict[str, bytes | None]) -> bytes:
-    if len(turn.body) == 1 and isinstance(turn.body[0], bytes):
+    if len(turn.body) == 1 and not isinstance(turn.body[0], Answer):
         return turn.body[0]
     return b"".join(
         (answers[part.turn_id] or b'""') if isinstance(part, Answer) else part for part in turn.body

@@ -11,6 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from loadgen.errors import LoadgenError
+from loadgen.measure.builder import wants_builder
 from loadgen.measure.frames import (
     Command,
     Failed,
@@ -31,12 +32,15 @@ LEAVE_LIMIT_S = 30.0
 
 
 class Pair:
-    """One worker and its scribe."""
+    """One worker, its scribe, and its builder where it has one."""
 
-    def __init__(self, share: Share, worker: Process, scribe: Process) -> None:
+    def __init__(
+        self, share: Share, worker: Process, scribe: Process, builder: Process | None = None
+    ) -> None:
         self.share = share
         self._worker = worker
         self._scribe = scribe
+        self._builder = builder
         self._reports: asyncio.Queue[Report] = asyncio.Queue()
         self._listening = asyncio.create_task(self._listen())
 
@@ -68,6 +72,8 @@ class Pair:
         except TimeoutError:
             self.kill()
         await self._scribe.wait()
+        if self._builder is not None:
+            await self._builder.wait()
         await self._listening
 
     def kill(self) -> None:
@@ -101,25 +107,33 @@ class Pair:
 async def start_pair(plan: Plan, share: Share, folder: Path, secrets: dict[str, str]) -> Pair:
     """A worker and its scribe, started and given their orders."""
     worker_end, scribe_end = socket.socketpair()
-    with worker_end, scribe_end:
+    asking_end, builder_end = socket.socketpair()
+    with worker_end, scribe_end, asking_end, builder_end:
+        is_built = wants_builder(plan)
+        asking = [asking_end] if is_built else []
         # the worker first: the first request waits for it, and for the scribe nothing does
-        worker = await _start("loadgen.measure.worker", worker_end)
+        worker = await _start("loadgen.measure.worker", worker_end, *asking)
+        builder = await _start("loadgen.measure.builder", builder_end) if is_built else None
         scribe = await _start("loadgen.measure.scribe", scribe_end)
-        for process, end in ((worker, worker_end), (scribe, scribe_end)):
-            orders = Orders(plan, share, str(folder), secrets, end.fileno())
-            assert process.stdin is not None
-            process.stdin.write(pack(orders))
-    return Pair(share, worker, scribe)
+        for process, end, builder_fd in (
+            (worker, worker_end, asking_end.fileno() if is_built else None),
+            (scribe, scribe_end, None),
+            (builder, builder_end, builder_end.fileno()),
+        ):
+            if process is not None and process.stdin is not None:
+                orders = Orders(plan, share, str(folder), secrets, end.fileno(), builder_fd)
+                process.stdin.write(pack(orders))
+    return Pair(share, worker, scribe, builder)
 
 
-async def _start(module: str, inherited: socket.socket) -> Process:
+async def _start(module: str, *inherited: socket.socket) -> Process:
     return await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
         module,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
-        pass_fds=[inherited.fileno()],
+        pass_fds=[end.fileno() for end in inherited],
         env=_environment(),
     )
 

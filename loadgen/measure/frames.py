@@ -24,6 +24,8 @@ class Orders(Struct, frozen=True):
     """Secret header values by name; they travel through this pipe only, never in argv or files."""
     exchange_fd: int
     """The socket between worker and scribe, inherited under this number."""
+    builder_fd: int | None = None
+    """The socket between worker and builder; None where the worker makes its sessions itself."""
 
 
 class Prepare(Struct, frozen=True, tag=True):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import count, islice
 
 from loadgen import clock
-from loadgen.engine import Alarms, Driver, Load, RateCeiling, Stage, Tally
+from loadgen.engine import Alarms, Driver, Feed, Load, RateCeiling, Stage, Tally
 from loadgen.measure.witness import LOOK_PERIOD_NS, Witness
 from loadgen.model.exchange import Exchange
 from loadgen.model.observed import ClientHealth
@@ -34,7 +34,7 @@ class PointRun:
         point: PointPlan,
         share: Share,
         stagger_ns: int,
-        sessions: Sessions,
+        feed: Feed,
         sender: Sender,
     ) -> None:
         shape: Shape = parse_spec(point.load, SHAPES)
@@ -49,7 +49,7 @@ class PointRun:
         chance = random.Random(f"{plan.seed}/arrivals/{point.index}")
         load = Load(
             arrivals=own_items(share, shape.arrivals(chance)),
-            sessions=_own_sessions(sessions, point.index, share),
+            feed=feed,
             slot_offsets_ns=_slot_offsets_ns(self._slots, shape, stagger_ns),
             think_ns=shape.think_ns,
             warmup=own_count(share, point.warmup_requests),
@@ -63,7 +63,7 @@ class PointRun:
 
     async def prepare(self) -> None:
         """Makes the first bodies and opens a connection a slot, so that the start needs neither."""
-        self._driver.prepare()
+        await self._driver.prepare()
         if self._slots is not None:
             await self._sender.open_connections(len(self._slots))
 
@@ -160,7 +160,8 @@ def _slot_offsets_ns(own: range | None, shape: Shape, stagger_ns: int) -> tuple[
     return tuple(number * stagger_ns // shape.slots for number in own)
 
 
-def _own_sessions(sessions: Sessions, point: int, share: Share) -> Iterator[Session]:
+def own_sessions(sessions: Sessions, point: int, share: Share) -> Iterator[Session]:
+    """The sessions of a point that fall to this share, in their order."""
     for index in islice(count(), share.index, None, share.count):
         session = sessions.session(point, index)
         if session is None:

@@ -15,7 +15,9 @@ from pathlib import Path
 import msgspec
 import uvloop
 
+from loadgen.engine import Feed, OwnFeed
 from loadgen.errors import LoadgenError
+from loadgen.measure.building import BuilderClient, BuiltFeed
 from loadgen.measure.frames import (
     Command,
     Failed,
@@ -32,9 +34,10 @@ from loadgen.measure.frames import (
     read_orders,
 )
 from loadgen.measure.outbox import Outbox
-from loadgen.measure.point import PointRun
+from loadgen.measure.point import PointRun, own_sessions
 from loadgen.measure.witness import Witness
 from loadgen.model.exchange import Outcome
+from loadgen.model.plan import PointPlan
 from loadgen.store.progress import Progress
 from loadgen.transport.call import Sender
 from loadgen.workload import open_workload
@@ -51,7 +54,12 @@ class Worker:
         self._plan = plan
         self._share = orders.share
         self._sender = Sender(plan.target, plan.deadlines, orders.secrets)
-        self._sessions = open_workload(plan)
+        self._builder = (
+            None
+            if orders.builder_fd is None
+            else BuilderClient(socket.socket(fileno=orders.builder_fd))
+        )
+        self._sessions = open_workload(plan) if self._builder is None else None
         self._outbox = Outbox(socket.socket(fileno=orders.exchange_fd), self._lose_scribe)
         self._witness = Witness(lambda: self._outbox.bytes_waiting)
         self._row = Progress.open(Path(orders.folder)).worker(orders.share.index)
@@ -74,6 +82,8 @@ class Worker:
         self._outbox.close()
         await self._witness.canary.aclose()
         await self._sender.aclose()
+        if self._builder is not None:
+            self._builder.close()
 
     def _read_commands(
         self, splitter: FrameSplitter, commands: "asyncio.Queue[Prepare | Go | None]"
@@ -109,13 +119,20 @@ class Worker:
     async def _prepare(self, command: Prepare) -> None:
         point = next(point for point in self._plan.points if point.index == command.point)
         self._point = PointRun(
-            self._plan, point, self._share, command.stagger_ns, self._sessions, self._sender
+            self._plan, point, self._share, command.stagger_ns, self._feed(point), self._sender
         )
         if self._halted:
             self._point.halt(self._halted)
         await self._point.prepare()
         _collect()
         _report(Ready())
+
+    def _feed(self, point: PointPlan) -> Feed:
+        """Sessions from the builder where there is one, else made here."""
+        if self._builder is not None:
+            return BuiltFeed(self._builder, point.index, self._share)
+        assert self._sessions is not None
+        return OwnFeed(own_sessions(self._sessions, point.index, self._share))
 
     async def _run(self, command: Go) -> None:
         point = self._point

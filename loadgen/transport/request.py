@@ -47,7 +47,7 @@ class RequestTemplate:
         members = _fixed_members(target)
         self.stream_asked = members["stream"] is True
         self._prefix = msgspec.json.encode(members)[:-1]
-        self._overrides = tuple(msgspec.json.encode(name) for name in target.extra_body)
+        self._overrides = override_names(target)
         self._nonce = secrets.token_hex(4)
         self._count = 0
         self.headers = self._fixed_headers(parts, target, secret_headers)
@@ -56,8 +56,11 @@ class RequestTemplate:
         lines += [name + b": " + value for name, value in self.headers]
         self._head = b"\r\n".join(lines)
 
-    def slices(self, key: TurnKey, members: bytes) -> list[Piece]:
-        """Head and body as they go to the socket, at most 256 KB of body each."""
+    def slices(self, key: TurnKey, members: Piece) -> list[Piece]:
+        """Head and body as they go to the socket, at most 256 KB of body each.
+
+        Members in a memoryview are a builder's, which has taken the overridden ones out.
+        """
         body = self._body_pieces(members)
         length = sum(map(len, body))
         request_id = b"" if self._has_own_id else b"\r\nx-request-id: " + self._request_id(key)
@@ -71,7 +74,7 @@ class RequestTemplate:
         rest: list[Piece] = [view[at : at + SLICE_BYTES] for at in cuts]
         return [first, *rest, suffix]
 
-    def body(self, members: bytes) -> bytes:
+    def body(self, members: Piece) -> bytes:
         """The whole JSON body."""
         return b"".join(self._body_pieces(members))
 
@@ -93,9 +96,9 @@ class RequestTemplate:
             self._count,
         )
 
-    def _body_pieces(self, members: bytes) -> tuple[bytes, bytes, bytes]:
-        if self._overrides and any(name in members for name in self._overrides):
-            members = _without_members(members, self._overrides)
+    def _body_pieces(self, members: Piece) -> tuple[bytes, Piece, bytes]:
+        if isinstance(members, bytes):
+            members = without_overridden(members, self._overrides)
         return (self._prefix + b"," if members else self._prefix, members, b"}")
 
     def _fixed_headers(
@@ -206,8 +209,15 @@ def _fixed_members(target: TargetPlan) -> dict[str, object]:
     return members
 
 
-def _without_members(members: bytes, names: tuple[bytes, ...]) -> bytes:
+def override_names(target: TargetPlan) -> tuple[bytes, ...]:
+    """Members that the target sets itself, as JSON strings; a body's own are left out."""
+    return tuple(msgspec.json.encode(name) for name in target.extra_body)
+
+
+def without_overridden(members: bytes, names: tuple[bytes, ...]) -> bytes:
     """The members less those of the given names (as JSON strings); unread where it is no JSON."""
+    if not any(name in members for name in names):
+        return members
     try:
         parsed = msgspec.json.decode(b"{" + members + b"}", type=dict[str, msgspec.Raw])
     except msgspec.DecodeError:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from hashlib import sha256
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -49,11 +49,32 @@ class Sessions(Protocol):
         """How many prompts don't fit into `limit_tok` together with the answer they ask for."""
 
 
+@runtime_checkable
+class BuiltSessions(Sessions, Protocol):
+    """A workload whose turns hold no body until it is asked for: too long to be kept."""
+
+    def body(
+        self,
+        point: int,
+        index: int,
+        turn_no: int,
+        max_output_tok: int | None,
+        answers: tuple[bytes | None, ...] = (),
+    ) -> bytes:
+        """The body's members of `session(point, index).turns[turn_no]`.
+
+        `max_output_tok` overrides the turn's own limit; `answers` are the live answers (JSON
+        strings) to the earlier turns of its stream, None where there is none.
+        """
+
+
 class Format(NamedTuple):
     """One way to come to sessions: what a user may say of it, and what opens it."""
 
     options: type[Struct]
     open: Callable[[WorkloadPlan, WorkloadContext], Sessions]
+    on_demand: bool = False
+    """Its sessions are `BuiltSessions`, made in a process of their own."""
 
 
 def context_of(plan: Plan) -> WorkloadContext:

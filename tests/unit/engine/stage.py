@@ -6,7 +6,7 @@ from itertools import count, repeat
 from typing import Any
 
 from loadgen import clock
-from loadgen.engine import Alarms, Driver, Load, RateCeiling, Stage, Tally
+from loadgen.engine import Alarms, Driver, Load, OwnFeed, RateCeiling, Stage, Tally
 from loadgen.model.exchange import Exchange, Outcome, TurnKey
 from loadgen.model.session import Session, Turn
 
@@ -54,7 +54,7 @@ async def drive(
     """Runs one point on the fake wire to its end."""
     alarms, tally = Alarms(), Tally()
     driver = Driver(load, alarms, wire.stop)
-    driver.prepare()
+    await driver.prepare()
     stage = Stage(
         point=0,
         share=0,
@@ -86,7 +86,7 @@ def closed(slots: int, *, requests: int | None = None, warmup: int = 0, **more: 
     """A closed load of one-shot sessions."""
     return Load(
         arrivals=repeat(0),
-        sessions=one_shots(),
+        feed=OwnFeed(one_shots()),
         slot_offsets_ns=(0,) * slots,
         requests=requests,
         warmup=warmup,

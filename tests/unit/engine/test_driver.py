@@ -1,7 +1,7 @@
 import asyncio
 from itertools import count, pairwise, repeat
 
-from loadgen.engine import Load, RateCeiling
+from loadgen.engine import Load, OwnFeed, RateCeiling
 from loadgen.model.exchange import Outcome, Phase, TurnKey
 from loadgen.model.session import Turn
 from tests.unit.engine.stage import FakeWire, closed, drive, one_shots
@@ -93,7 +93,7 @@ async def test_a_share_without_slots_ends_at_once() -> None:
 async def test_runs_out_of_sessions_and_says_so() -> None:
     wire = FakeWire(at_once)
     three = (session for session, _ in zip(one_shots(), range(3), strict=False))
-    load = Load(arrivals=repeat(0), sessions=three, slot_offsets_ns=(0, 0))
+    load = Load(arrivals=repeat(0), feed=OwnFeed(three), slot_offsets_ns=(0, 0))
     driver, tally = await drive(wire, load)
     assert tally.issued == 3
     assert driver.stop_reason == "no_more_sessions"
@@ -108,7 +108,9 @@ async def test_open_arrivals_are_due_at_their_instants_whatever_is_in_flight() -
         await gate.wait()
 
     wire = FakeWire(gated)
-    load = Load(arrivals=(number * MS for number in count()), sessions=one_shots(), requests=10)
+    load = Load(
+        arrivals=(number * MS for number in count()), feed=OwnFeed(one_shots()), requests=10
+    )
     _, tally = await drive(wire, load)
     due = [due_at_ns for _, _, due_at_ns in wire.sent]
     assert [b - a for a, b in pairwise(due)] == [MS] * 9
@@ -118,7 +120,9 @@ async def test_open_arrivals_are_due_at_their_instants_whatever_is_in_flight() -
 async def test_a_rate_ceiling_counts_the_waiting_it_causes_and_keeps_due_times() -> None:
     wire = FakeWire(at_once)
     ceiling = RateCeiling(50.0)
-    load = Load(arrivals=repeat(0), sessions=one_shots(), slot_offsets_ns=(0,) * 60, requests=60)
+    load = Load(
+        arrivals=repeat(0), feed=OwnFeed(one_shots()), slot_offsets_ns=(0,) * 60, requests=60
+    )
     await drive(wire, load, ceiling=ceiling)
     assert ceiling.waits >= 5
     assert ceiling.wait_ns > 0

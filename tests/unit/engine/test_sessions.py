@@ -1,7 +1,7 @@
 import asyncio
 from itertools import repeat
 
-from loadgen.engine import Load
+from loadgen.engine import Load, OwnFeed
 from loadgen.model.exchange import Outcome, TurnKey
 from loadgen.model.session import Answer, Session, Turn, Wait
 from tests.unit.engine.stage import FakeWire, drive
@@ -20,7 +20,7 @@ def chain(length: int, history: str, gap_ns: int = 0) -> Session:
 
 
 def one(session: Session) -> Load:
-    return Load(arrivals=repeat(0), sessions=iter([session]), slot_offsets_ns=(0,), requests=1)
+    return Load(arrivals=repeat(0), feed=OwnFeed(iter([session])), slot_offsets_ns=(0,), requests=1)
 
 
 async def answers(key: TurnKey, turn: Turn, body: bytes) -> None:
