@@ -3,21 +3,26 @@
 import json
 import shutil
 import signal
+import ssl
 import subprocess
 import urllib.request
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from loadgen.measure.mockserver import running_mock
 from loadgen.measure.selftest import Errors, judge, key_of
 from loadgen.mock.truthdump import read_truth
 from loadgen.store.recording import read_recording
 from tests.accuracy.undisturbed import run_loadgen, two_halves, undisturbed
 from tests.mock_process import start_mock
+from tests.real_servers import Certificates
 
 STREAMS, RATE, TOKENS = 256, 100, 300
 BAR_US = 1000.0
+TLS_BAR_US = 500.0
 TRIES = 3
 C_SOURCE = Path(__file__).parents[3] / "shared" / "truth" / "truthserver.c"
 
@@ -159,3 +164,32 @@ def simulator_errors_us(out: Path) -> list[float]:
         assert len(at_ns) == len(events)
         errors_us += [abs(at - event[0]) / 1000 for at, event in zip(at_ns, events, strict=True)]
     return errors_us
+
+
+def test_stamps_over_tls_at_5000_events_a_second_err_by_less_than_half_a_millisecond(
+    certificates: Certificates, tmp_path: Path
+) -> None:
+    server_cores, client_cores = two_halves()
+    trust = ssl.create_default_context(cafile=str(certificates.ca))
+    errors: list[Errors] = []
+    with ExitStack() as servers:
+        with undisturbed(server_cores):
+            tls = ("--tls", str(certificates.cert), str(certificates.key))
+            url = servers.enter_context(running_mock("", *tls, kind="metronome"))
+        while len(errors) < TRIES and not (errors and errors[-1].stamp_us[1] <= TLS_BAR_US):
+            reset = f"{url}/truth/reset"
+            urllib.request.urlopen(reset, data=b"", timeout=10, context=trust).close()
+            out = tmp_path / f"try-{len(errors)}"
+            words = (
+                f"run {url} -m truth --load closed:64 --requests 64 --warmup 0 --isl 32 --osl 200"
+                f" --no-preflight --workers 1 --out {out} --quiet --ca {certificates.ca}"
+            )
+            timetable = {"ttft_ms": 50, "itl_ms": 12.8}
+            run_loadgen(*words.split(), "--extra-body", json.dumps(timetable), cores=client_cores)
+            (folder,) = out.iterdir()
+            with urllib.request.urlopen(f"{url}/truth", timeout=30, context=trust) as response:
+                truth = read_truth(response.read())
+            errors.append(judge(read_recording(folder).table, truth.requests))
+    found = best(errors)
+    assert found.tokens_seen == found.tokens_sent == 64 * 200
+    assert found.stamp_us[1] <= TLS_BAR_US
