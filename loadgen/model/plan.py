@@ -81,6 +81,12 @@ class WorkloadPlan(Struct, frozen=True):
     history: Literal["recorded", "live"] = "recorded"
     salted: bool | None = None
     """Makes each prompt unlike any other run's. None: by format (chat rows go byte for byte)."""
+    skip_bad: bool = False
+    """Leaves bad traces of a corpus out, each with a notice, where else the first one ends all."""
+    limit_name: str = "max_tokens"
+    """The body's member that limits an answer, where the format leaves the choice."""
+    utility_calls: bool = False
+    """Also sends recorded calls that belong to no agent (titles, summaries)."""
     sha256: str = ""
     """Hash over format, options and data, without the salt."""
 

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from loadgen.model.plan import EndpointType, Plan, TokenFit, WorkloadPlan
+from loadgen.model.plan import EndpointType, Plan, ReplayRules, TokenFit, WorkloadPlan
 from loadgen.model.session import Session
 
 History = Literal["recorded", "live"]
@@ -20,6 +20,11 @@ class WorkloadContext(Struct, frozen=True):
     token_fit: TokenFit = TokenFit()
     seed: int = 1
     salt: str = ""
+    run_id: str = ""
+    slots: dict[int, int] = {}
+    """Lanes or slots by point; a point whose load has no bound is not in it."""
+    rules: ReplayRules | None = None
+    workers: int = 1
 
 
 class Overlong(Struct, frozen=True):
@@ -75,11 +80,22 @@ class Format(NamedTuple):
     open: Callable[[WorkloadPlan, WorkloadContext], Sessions]
     on_demand: bool = False
     """Its sessions are `BuiltSessions`, made in a process of their own."""
+    makes_text: bool = False
+    """Its prompts are made of words: a fit of words to the endpoint's tokens is wanted."""
 
 
 def context_of(plan: Plan) -> WorkloadContext:
     """The part of a plan that sessions depend on."""
-    return WorkloadContext(plan.target.endpoint_type, plan.token_fit, plan.seed, plan.salt)
+    return WorkloadContext(
+        plan.target.endpoint_type,
+        plan.token_fit,
+        plan.seed,
+        plan.salt,
+        plan.run_id,
+        {point.index: point.slots for point in plan.points if point.slots is not None},
+        plan.replay,
+        plan.workers,
+    )
 
 
 def salt_mark(context: WorkloadContext, point: int, index: int) -> bytes:
