@@ -4,9 +4,12 @@ Published ladders read a monotone cubic (Steffen 1990) through the frontier; so 
 measured point at or above each target, and never outside the measured range.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+
+from loadgen.model.summary import LadderRung, PointSummary
+from loadgen.physics import usd_per_mtok
 
 TARGETS_TPS = (30.0, 50.0, 75.0, 100.0, 150.0, 200.0)
 """Speeds a user at which ladders are published, tokens a second."""
@@ -32,6 +35,46 @@ class Rung:
     between: tuple[str, ...] = ()
     """The neighbours that the interpolation stands on."""
     reason: str = ""
+
+
+USER, TOTAL = "intvty_tps.p50", "total_tps"
+LEAST_POINTS = 2
+
+
+def ladder_of(
+    points: Sequence[PointSummary], prices: Mapping[str, float]
+) -> tuple[LadderRung, ...]:
+    """The ladder of a sweep; empty where no GPUs were declared or fewer than two points stand."""
+    gpus, usd_per_gpu_h = prices.get("gpus"), prices.get("gpu_usd_per_h")
+    if gpus is None and usd_per_gpu_h is None:
+        return ()
+    knots = [knot for point in points if (knot := _knot(point, gpus or 1.0)) is not None]
+    if len(knots) < LEAST_POINTS:
+        return ()
+    return tuple(
+        LadderRung(
+            target_tps=rung.target,
+            measured_tps=None if rung.measured is None else rung.measured.y,
+            measured_at="" if rung.measured is None else rung.measured.name,
+            interpolated_tps=rung.interpolated,
+            between=rung.between,
+            usd_per_1m=(
+                None
+                if usd_per_gpu_h is None or not rung.interpolated
+                else usd_per_mtok(usd_per_gpu_h, rung.interpolated)
+            ),
+            reason=rung.reason,
+        )
+        for rung in ladder(knots)
+    )
+
+
+def _knot(point: PointSummary, gpus: float) -> Knot | None:
+    user, total = (point.measures.get(name) for name in (USER, TOTAL))
+    if user is None or total is None or user.value is None or total.value is None:
+        return None
+    name = point.load if point.concurrency is None else f"c={point.concurrency}"
+    return Knot(user.value, total.value / gpus, name)
 
 
 def frontier(knots: Sequence[Knot]) -> tuple[Knot, ...]:

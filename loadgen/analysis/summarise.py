@@ -9,6 +9,7 @@ from loadgen.analysis.facts import PointFacts, RunFacts, counts_of
 from loadgen.analysis.fidelity import describe_timing, fidelity
 from loadgen.analysis.findings import findings_of
 from loadgen.analysis.frame import Frame, Known, frame_in, whole_frame, window_frame
+from loadgen.analysis.frontier import ladder_of
 from loadgen.analysis.knee import headline_of
 from loadgen.analysis.measures import measures_of, request_columns
 from loadgen.analysis.metrics import METRICS, Metric
@@ -110,6 +111,7 @@ def _summary(
         headline=headline_of(points),
         state=recording.state,
         verdict_reasons=reasons_of(findings),
+        ladder=ladder_of(points, recording.plan.prices),
         timing_uncertainty=describe_timing([point.fidelity for point in facts]),
     )
 

@@ -149,6 +149,23 @@ class Headline(Struct, frozen=True):
     """Absent under 6 points or without concurrency 1: then the knee is the simple rule's."""
 
 
+class LadderRung(Struct, frozen=True):
+    """Throughput a GPU at a speed a user; None where it can't be given, `reason` then says why."""
+
+    target_tps: float
+    """Median decode speed of a user (`intvty_tps.p50`)."""
+    measured_tps: float | None = None
+    """Total tokens a second and GPU of the best point that is at least so fast."""
+    measured_at: str = ""
+    """That point's load."""
+    interpolated_tps: float | None = None
+    """Read off a monotone cubic through the frontier, never outside the measured range."""
+    between: tuple[str, ...] = ()
+    usd_per_1m: float | None = None
+    """Of the interpolated value, at the declared price; all tokens counted."""
+    reason: str = ""
+
+
 class Summary(Struct, frozen=True):
     """The reading wing's result, stored in run.json and given to every output."""
 
@@ -161,5 +178,7 @@ class Summary(Struct, frozen=True):
     state: str
     summary_version: int = SUMMARY_VERSION
     verdict_reasons: tuple[str, ...] = ()
+    ladder: tuple[LadderRung, ...] = ()
+    """For sweeps with declared GPUs; else empty."""
     timing_uncertainty: str = ""
     """One sentence: stamp source, multi-event reads, the bound that follows."""

@@ -20,6 +20,7 @@ from loadgen.report.doubts import (
 )
 from loadgen.report.heading import heading
 from loadgen.report.headline import Answer, answers
+from loadgen.report.ladder import ladder_lines
 from loadgen.report.layout import DOT, WIDTH, flow, paragraph, printable, shortened, side_by_side
 from loadgen.report.rows import Sheet, blocks
 
@@ -47,6 +48,7 @@ def _lines(summary: Summary, recording: Recording) -> Iterator[str]:
         _verdict(summary, recording),
         _answers(sheet),
         _figures(sheet),
+        list(ladder_lines(summary)),
         _asides(summary, recording),
         _findings(summary),
         _folder(recording),

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.analysis.frontier import Knot, frontier, ladder, steffen
+from loadgen.analysis.frontier import Knot, frontier, ladder, ladder_of, steffen
+from loadgen.model.summary import Counts, Measure, PointSummary
 
 POINTS = st.lists(
     st.tuples(st.floats(1, 300), st.floats(1, 90_000)), min_size=1, max_size=12, unique=True
@@ -86,3 +87,30 @@ def test_measured_at_or_above_is_the_fastest_enough_point_with_most_throughput()
 
 def test_without_a_point_nothing_is_read() -> None:
     assert ladder([], (50,))[0].reason == "no point was measured"
+
+
+def point_at(concurrency: int, user_tps: float | None, total_tps: float) -> PointSummary:
+    def one(name: str, value: float | None) -> Measure:
+        return Measure(name, "value", "tok/s", "higher", value, 10)
+
+    measures = {"intvty_tps.p50": one("intvty_tps", user_tps), "total_tps": one("t", total_tps)}
+    counts = Counts(issued=10, outcomes={"ok": 10})
+    load = f"closed:{concurrency}"
+    return PointSummary(concurrency, load, concurrency, counts, None, measures, measures)
+
+
+def test_a_sweeps_ladder_is_per_gpu_and_priced() -> None:
+    points = [point_at(1, 120, 200), point_at(8, 80, 1600), point_at(32, 45, 3200)]
+    rungs = {r.target_tps: r for r in ladder_of(points, {"gpus": 2, "gpu_usd_per_h": 3.6})}
+    assert rungs[30].interpolated_tps is None
+    assert (rungs[50].measured_tps, rungs[50].measured_at) == (800, "c=8")
+    assert rungs[50].between == ("c=32", "c=8")
+    assert rungs[50].interpolated_tps is not None
+    assert rungs[50].usd_per_1m == pytest.approx(3.6e6 / 3600 / rungs[50].interpolated_tps)
+    assert rungs[150].reason.startswith("no point is that fast")
+
+
+def test_without_declared_gpus_or_with_one_point_there_is_no_ladder() -> None:
+    points = [point_at(1, 120, 200), point_at(8, None, 1600)]
+    assert ladder_of(points, {}) == ()
+    assert ladder_of(points, {"gpus": 1}) == ()
