@@ -4,9 +4,11 @@ Nothing is played or drawn here. Both dialects are read; which one holds is deci
 whole corpus (`loadgen.workload.traces`). Source: docs/workloads.md#agentx.
 """
 
-from array import array
+from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+
+from loadgen.workload.weka_json import SLACK_S, Ids, Recording, Request, Subagent, parse_recording
 
 ROOT = "root"
 
@@ -18,7 +20,7 @@ class TraceTurn(Struct, frozen=True):
     """When it started, from the recording's start."""
     in_tok: int
     out_tok: int
-    ids: "array[int]"
+    ids: Ids
     api_s: float
     """How long the recorded answer took; 0 where the recording doesn't say."""
     model: str
@@ -53,6 +55,8 @@ class Trace(Struct, frozen=True):
     streams: tuple[TraceStream, ...]
     models: tuple[str, ...]
     """Every model named, in the order of its first request."""
+    label: str = ""
+    """What the file says of itself, `AgentX-like synthetic`; empty for recordings."""
 
     @property
     def prefix_tok(self) -> int:
@@ -74,4 +78,68 @@ def read_trace(document: bytes, where: str, relative: bool) -> Trace:
         InputError: names the place, the path inside the object, the value and what was expected.
 
     """
-    raise NotImplementedError
+    return trace_of(parse_recording(document, where), relative)
+
+
+def trace_of(recording: Recording, relative: bool) -> Trace:
+    """The recording as streams. Subagents without a request or without a spawner are left out."""
+    entries = sorted(recording.requests, key=lambda entry: entry.t)
+    main = [entry for entry in entries if isinstance(entry, Request)]
+    block_size = recording.block_size
+    prefix_tok = recording.tool_tokens + recording.system_tokens
+    turns = _turns(main, 0.0, block_size)
+    streams = [TraceStream(ROOT, ROOT, turns, prefix_tok, starts_s=turns[0].at_s)]
+    spawner = -1
+    for entry in entries:
+        if isinstance(entry, Request):
+            spawner += 1
+        elif spawner >= 0 and entry.requests:
+            inner = _turns(entry.requests, entry.t if relative else 0.0, block_size)
+            streams.append(_stream(entry, inner, turns, spawner))
+    models = dict.fromkeys(_models(entries, main[0].model))
+    return Trace(recording.id, block_size, tuple(streams), tuple(models), recording.label)
+
+
+def _stream(
+    entry: Subagent, inner: tuple[TraceTurn, ...], root: tuple[TraceTurn, ...], spawner: int
+) -> TraceStream:
+    """A subagent among the root's turns: the first later one that starts after its end joins it."""
+    if entry.duration_ms is not None:
+        ends_s = entry.t + entry.duration_ms / 1000
+    else:
+        ends_s = max(turn.at_s + turn.api_s for turn in inner)
+    later = range(spawner + 1, len(root))
+    return TraceStream(
+        entry.agent_id,
+        entry.subagent_type,
+        inner,
+        entry.tool_tokens + entry.system_tokens,
+        spawner,
+        next((at for at in later if root[at].at_s + SLACK_S >= ends_s), None),
+        entry.t,
+        entry.status,
+    )
+
+
+def _turns(requests: Sequence[Request], origin_s: float, block_size: int) -> tuple[TraceTurn, ...]:
+    """One stream's requests in the order of their starts."""
+    turns: list[TraceTurn] = []
+    stop: str | None = None
+    for one in sorted(requests, key=lambda request: request.t):
+        ids = one.ids[: one.in_tok // block_size]
+        answers_tool = "tool_result" in one.input_types or stop == "tool_use"
+        at_s = origin_s + one.t
+        turns.append(
+            TraceTurn(at_s, one.in_tok, one.out_tok, ids, one.api_s, one.model, answers_tool)
+        )
+        stop = one.stop
+    return tuple(turns)
+
+
+def _models(entries: Sequence[Request | Subagent], first: str) -> Iterator[str]:
+    yield first
+    for entry in entries:
+        if isinstance(entry, Request):
+            yield entry.model
+        else:
+            yield from (inner.model for inner in entry.requests)
