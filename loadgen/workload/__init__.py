@@ -2,13 +2,17 @@
 
 from loadgen.errors import InputError
 from loadgen.model.plan import Plan, WorkloadPlan
+from loadgen.workload.agentx import Agentx, AgentxSpec
 from loadgen.workload.chat import Chat, ChatSpec
+from loadgen.workload.conflux import Conflux, ConfluxSpec
 from loadgen.workload.files import (
     bundled_workloads,
     find_workload,
     plan_of_text,
     workload_sha256,
 )
+from loadgen.workload.mooncake import Mooncake, MooncakeSpec
+from loadgen.workload.recorded import Recorded, RecordedSpec
 from loadgen.workload.sessions import Format, Overlong, Sessions, WorkloadContext, context_of
 from loadgen.workload.sharegpt import ShareGpt, ShareGptSpec
 from loadgen.workload.synthetic import Synthetic, SyntheticSpec
@@ -29,9 +33,13 @@ __all__ = [
 ]
 
 FORMATS: dict[str, Format] = {
-    "synthetic": Format(SyntheticSpec, Synthetic),
+    "synthetic": Format(SyntheticSpec, Synthetic, makes_text=True),
     "chat": Format(ChatSpec, Chat),
     "sharegpt": Format(ShareGptSpec, ShareGpt),
+    "recorded": Format(RecordedSpec, Recorded),
+    "agentx": Format(AgentxSpec, Agentx, on_demand=True, makes_text=True),
+    "mooncake": Format(MooncakeSpec, Mooncake, makes_text=True),
+    "conflux": Format(ConfluxSpec, Conflux),
 }
 
 

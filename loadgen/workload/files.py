@@ -40,6 +40,9 @@ class WorkloadFile(Struct, forbid_unknown_fields=True):
     history: History | None = None
     once: bool | None = None
     salted: bool | None = None
+    skip_bad: bool | None = None
+    limit_name: str | None = None
+    utility_calls: bool | None = None
 
 
 def plan_of_text(text: str, specs: Specs) -> WorkloadPlan:
@@ -119,7 +122,7 @@ def workload_sha256(plan: WorkloadPlan) -> str:
 
     """
     digest = sha256(b"workload/%d\n" % GENERATOR)
-    files = [Path(plan.path)] if plan.path else []
+    files = _data_files(Path(plan.path)) if plan.path else []
     for option in ("isl", "osl", "turns"):
         if file := length_file(getattr(plan, option)):
             files.append(file)
@@ -134,6 +137,11 @@ def workload_sha256(plan: WorkloadPlan) -> str:
         except OSError as error:
             raise InputError(f"`{file}`: {(error.strerror or str(error)).lower()}") from error
     return digest.hexdigest()
+
+
+def _data_files(path: Path) -> list[Path]:
+    """The file, or the files that stand directly in a folder, by name."""
+    return sorted(file for file in path.iterdir() if file.is_file()) if path.is_dir() else [path]
 
 
 def _plan_of(spec: Struct, format_name: str, name: str) -> WorkloadPlan:

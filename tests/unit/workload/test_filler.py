@@ -50,7 +50,8 @@ def test_an_opening_is_a_letter_in_the_place_of_the_first_token() -> None:
     filler = Filler(TokenFit(), 1, SMALL)
     opened = filler.opened(70, 64)
     assert words_in(opened) == 64
-    assert opened[:1].isalpha() and opened[1:2] == b" "
+    assert opened[:1].isalpha()
+    assert opened[1:2] == b" "
     assert opened[1:] == filler.text(71, 63)
 
 

@@ -87,7 +87,7 @@ def test_an_answer_stays_short_of_a_later_cut_that_adds_nothing() -> None:
 
 def test_a_cut_answer_is_no_longer_the_whole_answer() -> None:
     _, _, three = script(
-        Prompt(ids(2), 128, 256), Prompt(ids(8), 512, 1), Prompt(ids(4) + (99,), 320, 1)
+        Prompt(ids(2), 128, 256), Prompt(ids(8), 512, 1), Prompt((*ids(4), 99), 320, 1)
     )
     assert three[1] == Segment("assistant", 2, 4)
 
