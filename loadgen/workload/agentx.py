@@ -19,7 +19,7 @@ from loadgen.model.plan import WorkloadPlan
 from loadgen.model.session import Session, Turn
 from loadgen.units import NS_PER_MS
 from loadgen.workload.bodies import refuse_live_completions
-from loadgen.workload.filler import Filler, block_start, pool_seed, tail_start
+from loadgen.workload.filler import Filler, block_start, pool_seed, prepared, tail_start
 from loadgen.workload.segments import Prompt, Script, Segment, steps_of
 from loadgen.workload.sessions import History, Overlong, WorkloadContext
 from loadgen.workload.traces import Traces
@@ -147,7 +147,7 @@ class Agentx:
 
     @cached_property
     def _filler(self) -> Filler:
-        return Filler(self._context.token_fit, self._pool_seed)
+        return prepared(self._context.token_fit, self._pool_seed)
 
     def _play(self, point: int, index: int) -> _Play:
         """The play, made or kept from before."""

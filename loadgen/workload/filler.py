@@ -5,6 +5,7 @@ between two of its token positions. Rules, seeds and check vectors: docs/workloa
 """
 
 from array import array
+from functools import lru_cache
 from hashlib import sha256
 from itertools import accumulate
 from random import Random
@@ -89,6 +90,12 @@ class Filler:
         """
         letter = _LETTERS[start % len(_LETTERS)]
         return bytes((letter,)) + self.text((start + 1) % self.positions, n_tok - 1)
+
+
+@lru_cache(maxsize=1)
+def prepared(fit: TokenFit, seed: int) -> Filler:
+    """The text of a fit and a seed, made once (0.1 s) however often a workload is opened."""
+    return Filler(fit, seed)
 
 
 def _words_of(fit: TokenFit) -> tuple[list[bytes], float]:

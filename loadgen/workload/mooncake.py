@@ -17,7 +17,7 @@ from loadgen.model.session import Session, Turn, Wait
 from loadgen.units import NS_PER_MS
 from loadgen.workload.bodies import json_text, limits, message
 from loadgen.workload.chat import CHARS_PER_TOK, NOT_SENT, json_string, salted_messages
-from loadgen.workload.filler import Filler, block_start, pool_seed, tail_start
+from loadgen.workload.filler import block_start, pool_seed, prepared, tail_start
 from loadgen.workload.rows import Rows
 from loadgen.workload.sessions import Overlong, WorkloadContext, salt_mark
 from loadgen.workload.threads import Said, messages_tok, require_chat
@@ -81,7 +81,7 @@ class Mooncake:
         self._sessions = list(rows_of.items())
         self._first_ms = min(first_ms, default=0.0)
         self._pool_seed = pool_seed(context.rules.seed if context.rules else context.seed)
-        self._filler = Filler(context.token_fit, self._pool_seed)
+        self._filler = prepared(context.token_fit, self._pool_seed)
         self.n_rows: int | None = len(self._sessions)
         self.notices: tuple[str, ...] = ()
 
