@@ -40,7 +40,7 @@ def _lateness(facts: PointFacts) -> str:
     told = {
         "stamps": ("read tokens", found.stamp_error_s, f"{found.stat}{beside}"),
         "loop lag": ("came to its sockets", found.loop_lag_s, "p99"),
-        "sends": ("sent requests", found.send_lag_s, "p99"),
+        "sends": ("sent requests", found.send_lag_s, found.send_stat),
     }
     blamed = found.basis.partition(";")[0]
     said = [
@@ -63,7 +63,7 @@ def late_sends(facts: PointFacts) -> Doubt | None:
     lag, e2e = facts.fidelity.send_lag_s, facts.value("e2e_s.mean")
     if lag is None or e2e is None or lag <= max(0.005, 0.05 * e2e):
         return None
-    text = f"requests left {in_ms(lag)} late (p99) at {facts.named()}"
+    text = f"requests left {in_ms(lag)} late ({facts.fidelity.send_stat}) at {facts.named()}"
     return Doubt("note", text, "compare ttft_s (from due) with ttft_send_s (from send)")
 
 

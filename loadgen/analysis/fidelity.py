@@ -37,8 +37,10 @@ SEND_FLOORS_S = (0.002, 0.005, 0.010)
 GC_A_MAX_S = 0.002
 CANARY_N_MIN = 20
 """A second of canary: fewer events tell nothing."""
-CANARY_P99_N = 299
-"""As for every p99; a shorter canary is judged by its p95, or one hiccup would be the grade."""
+P99_N = 299
+"""As for every p99; fewer sends or canary events are judged by their p95, or one hiccup would be
+the grade."""
+TAILS = {"p95": 0.95, "p99": 0.99}
 PRESSURE_A_MAX = 0.20
 STEAL_A_MAX = 0.01
 KERNEL_STAMP_S = 0.00003
@@ -58,6 +60,8 @@ class Fidelity:
     kernel: bool = False
     stat: str = "p99"
     """Which quantile `stamp_error_s` is."""
+    send_stat: str = "p99"
+    """Which quantile `send_lag_s` is."""
     canary_n: int = 0
     """Events of the canary behind `stamp_error_s`; 0: it is a bound, not measured."""
     step_s: float | None = None
@@ -92,9 +96,15 @@ def fidelity(
     bound_s = _kernel_error_s(frame, rows, multi_frac) if kernel and multi_frac > 0.01 else None
     stamp_s = _stamp_error_s(canary, bound_s, loop_lag_s, kernel=kernel)
     held_back = any(h.rate_waits for h in health)
-    send_s = None if held_back else _send_lag_s(frame, rows)
+    send_stat = _tail(int(rows.sum()))
+    send_s = None if held_back else _send_lag_s(frame, rows, send_stat)
     if stamp_s is None:
-        return Fidelity(UNGRADED, "user stamps and no loop probe, no canary", send_lag_s=send_s)
+        return Fidelity(
+            UNGRADED,
+            "user stamps and no loop probe, no canary",
+            send_lag_s=send_s,
+            send_stat=send_stat,
+        )
     step_s = _step_s(frame)
     marks = {
         "stamps": _stamp_grade(stamp_s, step_s),
@@ -114,6 +124,7 @@ def fidelity(
         multi_read_frac=multi_frac,
         kernel=kernel,
         stat=canary.stat if canary is not None else "p99",
+        send_stat=send_stat,
         canary_n=canary.n if canary is not None else 0,
         step_s=step_s,
         bound_s=bound_s,
@@ -125,7 +136,7 @@ def canary_says(health: Sequence[ClientHealth]) -> CanarySays | None:
     heard = [h for h in health if h.canary_n >= CANARY_N_MIN and h.canary_p99_ns is not None]
     if not heard or len(heard) < len(health):
         return None
-    long = min(h.canary_n for h in heard) >= CANARY_P99_N
+    long = min(h.canary_n for h in heard) >= P99_N
     if not long and any(h.canary_p95_ns is None for h in heard):
         long = True  # recorded before a p95 was kept
     errors = [h.canary_p99_ns if long else h.canary_p95_ns for h in heard]
@@ -224,9 +235,14 @@ def _gap_s(frame: Frame) -> float | None:
     return float(due[-1] - due[0]) / (len(due) - 1) / NS_PER_S * (frame.slots or 1)
 
 
-def _send_lag_s(frame: Frame, rows: Flags) -> float:
+def _send_lag_s(frame: Frame, rows: Flags, stat: str) -> float:
     table = frame.requests.table
-    return quantile(seconds_between(table.due_at_ns, table.sent_at_ns)[rows], 0.99)
+    return quantile(seconds_between(table.due_at_ns, table.sent_at_ns)[rows], TAILS[stat])
+
+
+def _tail(n: int) -> str:
+    """Which tail n values can carry."""
+    return "p99" if n >= P99_N else "p95"
 
 
 def _mark(value: float, limits: Sequence[float]) -> int:

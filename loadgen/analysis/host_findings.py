@@ -96,19 +96,24 @@ def cpu_throttled(facts: PointFacts) -> Doubt | None:
 
 
 def retransmits(facts: PointFacts) -> Doubt | None:
-    """TCP segments were lost on the way; counted over the whole host."""
+    """TCP segments were lost on the way, ours or the server's; counted over the whole host."""
     host = _host(facts)
-    if host is None or not host.retransmits or not host.segments_sent:
+    if host is None:
         return None
-    share = host.retransmits / host.segments_sent
-    if share < RETRANSMIT_FRACS[0] or host.retransmits < RETRANSMITS_MIN:
+    again = _share_of(host.retransmits, host.segments_sent)
+    astray = _share_of(host.out_of_order, host.segments_received)
+    told = []
+    if again >= RETRANSMIT_FRACS[0]:
+        sent = f"{host.retransmits} of {host.segments_sent} TCP segments were sent again"
+        told.append(f"{sent} ({in_percent(again)})")
+    if astray >= RETRANSMIT_FRACS[0]:
+        came = f"{host.out_of_order} of {host.segments_received} came out of order"
+        told.append(f"{came} ({in_percent(astray)})")
+    if not told:
         return None
-    text = (
-        f"{host.retransmits} of {host.segments_sent} TCP segments were sent again at "
-        f"{facts.named()} ({in_percent(share)}, all connections of the client's host)"
-    )
-    hint = "each costs 200 ms or more of somebody's time to first token"
-    return Doubt("doubt" if share >= RETRANSMIT_FRACS[1] else "note", text, hint)
+    text = f"{' and '.join(told)} at {facts.named()}, all connections of the client's host"
+    hint = "a lost segment holds back what came after it, at an answer's end for 200 ms and more"
+    return Doubt("doubt" if max(again, astray) >= RETRANSMIT_FRACS[1] else "note", text, hint)
 
 
 def scribe_behind(facts: PointFacts) -> Doubt | None:
@@ -161,6 +166,11 @@ def _host(facts: PointFacts) -> HostHealth | None:
 
 def _span_ns(facts: PointFacts) -> int:
     return _most(h.ended_at_ns - h.started_at_ns for h in facts.health)
+
+
+def _share_of(count: int | None, total: int | None) -> float:
+    """Segments as a share; 0 where they are too few to say."""
+    return count / total if count and total and count >= RETRANSMITS_MIN else 0.0
 
 
 def _share(part_ns: int | None, health: ClientHealth) -> float:

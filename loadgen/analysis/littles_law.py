@@ -11,13 +11,15 @@ from loadgen.analysis.frame import Frame
 from loadgen.analysis.rates import clipped_ns, out_sums
 from loadgen.analysis.speed import first_event_tok
 from loadgen.analysis.window import in_flight_steps
-from loadgen.model.table import ABSENT, Flags, Floats
+from loadgen.model.table import ABSENT, Flags, Floats, Ints
 from loadgen.units import NS_PER_S
 
 TOLERANCE = 1e-6
 STEADY_FRAC = 0.05
 MIN_REQUESTS = 80
 MIN_ANSWERS = 8.0
+LOOKS_PER_STAY = 16
+STAYS_MAX = 1000
 
 
 def mismatch(frame: Frame) -> float:
@@ -69,7 +71,8 @@ def in_flight_balance(frame: Frame) -> Balance | None:
     """Requests in flight against rate of issue times mean stay of those issued in the span.
 
     Differs by what straddles the edges, on average the rest of an answer, which is allowed beside
-    5 %. None where it can't be told: too short, cut answers, no plateau. Source: Little 1961.
+    5 %; where slots run in step (answers of one length), as far as that swings within an answer.
+    None where it can't be told: too short, cut answers, no plateau. Source: Little 1961.
     """
     stays_s = _stays_s(frame)
     if stays_s is None:
@@ -79,7 +82,8 @@ def in_flight_balance(frame: Frame) -> Balance | None:
     if seen <= 0:
         return None
     expected = float(stays_s.sum()) / frame.span_s
-    return Balance(seen, expected, STEADY_FRAC + _edge_frac(frame, stays_s))
+    swing_frac = _swing_s(frame, float(stays_s.mean())) / seen / frame.span_s
+    return Balance(seen, expected, STEADY_FRAC + max(_edge_frac(frame, stays_s), swing_frac))
 
 
 def decode_balance(frame: Frame) -> Balance | None:
@@ -130,3 +134,30 @@ def _edge_frac(frame: Frame, stays_s: Floats) -> float:
     """Mean rest of an answer under way, E[s^2] / 2 E[s], as a share of the span."""
     total = float(stays_s.sum())
     return float((stays_s**2).sum()) / (2.0 * total) / frame.span_s if total > 0 else 1.0
+
+
+def _swing_s(frame: Frame, stay_s: float) -> float:
+    """How far the rests of all answers under way, summed, swing within a mean stay; the median.
+
+    Request-seconds: little where slots are spread evenly, a whole answer for each where all begin
+    and end together. A median passes over single jumps, and a slow rise is small within a stay.
+    """
+    rows = _sent(frame)
+    sent_ns = frame.requests.table.sent_at_ns[rows] - frame.start_at_ns
+    end_ns = frame.requests.end_at_ns[rows] - frame.start_at_ns
+    stays = min(int(frame.span_s / stay_s), STAYS_MAX)
+    step_ns = int(stay_s * NS_PER_S / LOOKS_PER_STAY)
+    at_ns = np.arange(stays * LOOKS_PER_STAY) * step_ns
+    begun, begun_ends_ns = _up_to(at_ns, sent_ns, end_ns)
+    over, over_ends_ns = _up_to(at_ns, end_ns, end_ns)
+    rests_s = (begun_ends_ns - over_ends_ns - at_ns * (begun - over)) / NS_PER_S
+    by_stay = rests_s.reshape(stays, LOOKS_PER_STAY)
+    return float(np.median(by_stay.max(axis=1) - by_stay.min(axis=1)))
+
+
+def _up_to(at_ns: Ints, when_ns: Ints, what_ns: Ints) -> tuple[Ints, Ints]:
+    """At each instant: how many `when_ns` have passed, and the sum of their `what_ns`."""
+    order = np.argsort(when_ns, kind="stable")
+    passed = np.searchsorted(when_ns[order], at_ns, side="right")
+    sums = np.concatenate([[0], np.cumsum(what_ns[order])])
+    return passed, sums[passed]

@@ -56,6 +56,9 @@ class HostHealth(Struct, frozen=True):
     segments_sent: int | None = None
     retransmits: int | None = None
     """TCP segments sent again."""
+    segments_received: int | None = None
+    out_of_order: int | None = None
+    """TCP segments that came before an earlier one: what the far side lost shows only so."""
     load_1m: float | None = None
     rtt_min_ns: int | None = None
     rtt_p50_ns: int | None = None

@@ -1,4 +1,4 @@
-"""The machine's own counters: waiting for a core, steal, throttling, retransmits, load.
+"""The machine's own counters: waiting for a core, steal, throttling, lost segments, load.
 
 Linux tells them in /proc and the control group's files; elsewhere all are None.
 """
@@ -38,6 +38,8 @@ class Reading(Struct, frozen=True):
     throttled_ns: int | None = None
     segments_sent: int | None = None
     retransmits: int | None = None
+    segments_received: int | None = None
+    out_of_order: int | None = None
     load_1m: float | None = None
 
 
@@ -87,6 +89,8 @@ class HostWatch:
             throttled_ns=_less(last.throttled_ns, first.throttled_ns),
             segments_sent=_less(last.segments_sent, first.segments_sent),
             retransmits=_less(last.retransmits, first.retransmits),
+            segments_received=_less(last.segments_received, first.segments_received),
+            out_of_order=_less(last.out_of_order, first.out_of_order),
             load_1m=last.load_1m,
             rtt_min_ns=min(rtts, default=None),
             rtt_p50_ns=rtts[len(rtts) // 2] if rtts else None,
@@ -99,7 +103,8 @@ class HostWatch:
         throttling = _pairs(_read(self._cpu_stat)) if self._cpu_stat is not None else {}
         throttled_us = throttling.get("throttled_usec")
         throttled_ns = None if throttled_us is None else throttled_us * NS_PER_US
-        tcp = _tcp(_read(self._proc / "net" / "snmp"))
+        tcp = _counters(_read(self._proc / "net" / "snmp"), "Tcp:")
+        more = _counters(_read(self._proc / "net" / "netstat"), "TcpExt:")
         load = _read(self._proc / "loadavg").split()
         return Reading(
             at_ns=clock.now_ns(),
@@ -110,6 +115,8 @@ class HostWatch:
             throttled_ns=throttling.get("throttled_time", throttled_ns),
             segments_sent=tcp.get("OutSegs"),
             retransmits=tcp.get("RetransSegs"),
+            segments_received=tcp.get("InSegs"),
+            out_of_order=more.get("TCPOFOQueue"),
             load_1m=float(load[0]) if load else None,
         )
 
@@ -161,9 +168,9 @@ def _pairs(text: str) -> dict[str, int]:
     return {pair[0]: int(pair[1]) for pair in found if len(pair) == 2}
 
 
-def _tcp(text: str) -> dict[str, int]:
-    """Two lines that begin with `Tcp:`, names and values."""
-    lines = [line.split()[1:] for line in text.splitlines() if line.startswith("Tcp:")]
+def _counters(text: str, group: str) -> dict[str, int]:
+    """Two lines that begin with the group's word, names and values."""
+    lines = [line.split()[1:] for line in text.splitlines() if line.startswith(group)]
     if len(lines) != 2:
         return {}
     return {name: int(value) for name, value in zip(*lines, strict=True)}

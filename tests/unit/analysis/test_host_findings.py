@@ -58,6 +58,8 @@ SICKNESSES: list[tuple[str, str, dict[str, object], dict[str, object]]] = [
     ("cpu_throttled", "doubt", {"throttles": 9, "throttled_ns": 100 * MS}, {}),
     ("retransmits", "note", {"retransmits": 20, "segments_sent": 20_000}, {}),
     ("retransmits", "doubt", {"retransmits": 20, "segments_sent": 2_000}, {}),
+    ("retransmits", "note", {"out_of_order": 20, "segments_received": 20_000}, {}),
+    ("retransmits", "doubt", {"out_of_order": 20, "segments_received": 2_000}, {}),
     ("scribe_behind", "note", {}, {"scribe_behind_ns": 1000 * MS, "scribe_behind_bytes": 9}),
     ("scribe_behind", "doubt", {}, {"scribe_behind_bytes": 64 << 20}),
     ("canary_silent", "note", {}, {"canary_n": 19}),
@@ -82,6 +84,7 @@ def test_a_sickness_fires_its_finding_alone(
         ({}, {"stall_max_ns": 249 * MS}),
         ({"steal_max_frac": 0.5}, {"stall_max_ns": 400 * MS}),
         ({"retransmits": 19, "segments_sent": 100}, {}),
+        ({"out_of_order": 19, "segments_received": 100}, {}),
         ({"throttles": 0, "throttled_ns": 0}, {}),
     ],
 )

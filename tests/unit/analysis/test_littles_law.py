@@ -9,7 +9,7 @@ from loadgen.analysis.littles_law import decode_balance, in_flight_balance
 from loadgen.analysis.requests import Requests
 from loadgen.model.table import RunTable
 from tests.simulations import Server, drift, level, served
-from tests.tables import closed_loop, codes, recording, table
+from tests.tables import closed_loop, codes, recording, stream, table
 
 
 def frame_of(rows: RunTable, load: str) -> Frame:
@@ -29,6 +29,19 @@ def test_a_level_point_balances_in_both_ways(slots: int) -> None:
     assert decode is not None
     assert decode.expected == pytest.approx(decode.seen, rel=0.03)
     assert decode.holds
+
+
+def test_slots_that_run_in_step_balance_though_whole_answers_straddle_the_edges() -> None:
+    """64 slots, ten waves of answers of one length, 16 of them begun in each millisecond."""
+    calls = [
+        stream(wave * 850 + slot // 16, 30, 20, 40) for wave in range(10) for slot in range(64)
+    ]
+
+    found = in_flight_balance(frame_of(table(calls), "closed:64"))
+
+    assert found is not None
+    assert found.off_frac > 0.1
+    assert found.holds
 
 
 def test_a_queue_that_grows_does_not_balance() -> None:

@@ -67,6 +67,18 @@ def test_counters_become_shares_of_the_points_time(host: FakeHost) -> None:
     assert health.samples == 3
 
 
+def test_segments_that_came_before_an_earlier_one_are_counted(host: FakeHost) -> None:
+    watch = host.watch()
+    for received, astray in ((100, 5), (400, 12)):
+        host.write("net/snmp", f"Tcp: InSegs OutSegs\nTcp: {received} 9\n")
+        host.write("net/netstat", f"TcpExt: TCPOFOQueue Other\nTcpExt: {astray} 1\nIpExt: X\n")
+        if received == 100:
+            watch.start()
+    health = watch.health()
+    assert (health.out_of_order, health.segments_received) == (7, 300)
+    assert health.retransmits is None
+
+
 def test_a_step_too_short_to_judge_makes_no_worst_second(host: FakeHost) -> None:
     host.counters(waited_us=0, steal=0, idle=0, retrans=0, sent=0)
     watch = host.watch()
