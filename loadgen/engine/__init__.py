@@ -3,9 +3,24 @@
 from loadgen.engine.ceiling import RateCeiling
 from loadgen.engine.driver import Driver, Load
 from loadgen.engine.feed import Feed, OwnFeed
+from loadgen.engine.idle import Peers
+from loadgen.engine.lanes import Replay, Source
 from loadgen.engine.pulse import Pulse
 from loadgen.engine.sessions import Stage
 from loadgen.engine.tally import Tally
 from loadgen.engine.waiting import Alarms
 
-__all__ = ["Alarms", "Driver", "Feed", "Load", "OwnFeed", "Pulse", "RateCeiling", "Stage", "Tally"]
+__all__ = [
+    "Alarms",
+    "Driver",
+    "Feed",
+    "Load",
+    "OwnFeed",
+    "Peers",
+    "Pulse",
+    "RateCeiling",
+    "Replay",
+    "Source",
+    "Stage",
+    "Tally",
+]

@@ -31,6 +31,8 @@ class Stage:
     alarms: Alarms
     phase_at: Callable[[int], Phase]
     ceiling: RateCeiling | None = None
+    overflowed: Callable[[Exchange], bool] = lambda _exchange: False
+    """Whether the server refused the prompt as longer than its context: a replay ends that tree."""
 
 
 @dataclass(slots=True)
