@@ -124,10 +124,13 @@ def parse_recording(document: bytes, where: str) -> Recording:
         recording = _DECODER.decode(document)
     except UnicodeDecodeError as error:
         raise InputError(f"`{where}`: not UTF-8 at byte {error.start}") from error
+    except RecursionError as error:
+        raise InputError(f"`{where}`: no trace is nested that deep") from error
     except msgspec.ValidationError as error:
-        raise input_error(where, error, msgspec.json.decode(document), Recording) from error
+        raise input_error(where, error, _loaded(document, where), Recording) from error
     except msgspec.DecodeError as error:
-        raise _no_json(document, where, str(error)) from error
+        _loaded(document, where)
+        raise InputError(f"`{where}`: no JSON: {error}") from error
     for path, value, expected in _wrong(recording):
         raise _refusal(where, path, value, expected)
     return recording
@@ -226,10 +229,8 @@ def _block_ids(kind: type, value: object) -> object:
             wide = array("q", value)
             if min(wide) >= 0:
                 return wide
-    number = next(
-        at for at, one in enumerate(value) if type(one) is not int or not 0 <= one < 2**64
-    )
-    raise ValueError(f"whole numbers from 0 on were expected; [{number}] is {value[number]!r:.60}")
+    at = next(at for at, one in enumerate(value) if type(one) is not int or not 0 <= one < 2**63)
+    raise ValueError(f"whole numbers from 0 on were expected, [{at}] is {value[at]!r:.60}")
 
 
 _DECODER = msgspec.json.Decoder(Recording, dec_hook=_block_ids)
@@ -239,17 +240,24 @@ def _refusal(where: str, path: str, value: object, expected: str) -> InputError:
     return InputError(f"`{where}` at `{path}`: {expected}; the value is {value!r:.80}")
 
 
-def _no_json(document: bytes, where: str, why: str) -> InputError:
-    """Why the document is no JSON; numbers that JSON doesn't know are named with their path."""
+def _loaded(document: bytes, where: str) -> object:
+    """The document as plain values.
+
+    Raises:
+        InputError: no JSON at all, or with numbers that JSON doesn't know: NaN, infinities.
+
+    """
     try:
-        loaded = json.loads(document)
-    except (ValueError, RecursionError):
-        loaded = None
+        loaded: object = json.loads(document)
+    except RecursionError as error:
+        raise InputError(f"`{where}`: no trace is nested that deep") from error
+    except ValueError as error:
+        several = "Extra data" in str(error)
+        hint = "one trace a line belongs in a `.jsonl` file" if several else None
+        raise InputError(f"`{where}`: no JSON: {str(error).lower()}", hint) from error
     for path, value in _not_finite(loaded, "$"):
-        return _refusal(where, path, value, "a finite number was expected")
-    why = why.removeprefix("JSON is malformed: ")
-    hint = "one trace a line belongs in a `.jsonl` file" if "trailing" in why else None
-    return InputError(f"`{where}`: no JSON: {why}", hint)
+        raise _refusal(where, path, value, "a finite number was expected")
+    return loaded
 
 
 def _not_finite(loaded: object, path: str) -> Iterator[tuple[str, float]]:
