@@ -27,6 +27,7 @@ SCOPE = "mooncake"
 """Stands in the place of a trace's name: ids mean the same in the whole file."""
 
 Count = Annotated[int, Meta(ge=0)]
+BlockId = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Milliseconds = Annotated[float, Meta(ge=0)]
 
 
@@ -36,7 +37,7 @@ class MooncakeRow(Struct):
     timestamp: Milliseconds | None = None
     input_length: Count | None = None
     output_length: Count | None = None
-    hash_ids: list[Annotated[int, Meta(ge=0, lt=1 << 63)]] = []
+    hash_ids: list[BlockId] = []
     session_id: Annotated[str, Meta(min_length=1)] | None = None
     delay: Milliseconds | None = None
     text_input: str | None = None
