@@ -27,6 +27,7 @@ from loadgen.tokens import (
 from loadgen.transport.call import Sender
 from loadgen.transport.decode import decode
 from loadgen.transport.proxies import proxy_for, show_proxy
+from loadgen.workload import FORMATS
 from loadgen.workload.bodies import limits
 
 SMALL = Deadlines(connect_ns=10_000_000_000, total_ns=120_000_000_000)
@@ -72,7 +73,7 @@ async def _prepare(plan: Plan, secrets: Mapping[str, str]) -> tuple[Plan, Observ
         plan = replace(plan, target=bare)
     if plan.workload.ignore_eos:
         await _try_forcing(plan, secrets)
-    if not plan.token_fit.words and plan.workload.format == "synthetic":
+    if not plan.token_fit.words and FORMATS[plan.workload.format].makes_text:
         plan = replace(plan, token_fit=await _fit(plan, secrets))
     return plan, observed
 

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from functools import cache
 from hashlib import sha256
+from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -238,6 +239,34 @@ def test_a_subagent_shares_the_text_of_the_blocks_that_it_shares(tmp_path: Path)
     assert set(of_stream) == {"root", "a1"}
     assert of_stream["a1"][:192] == of_stream["root"][:192]
     assert of_stream["a1"][192:256] != of_stream["root"][192:256]
+
+
+def prefix_share(keys: list[list[object]]) -> float:
+    """Share of leading pieces that a cache of prefixes holds when prompts come in this order."""
+    cached: set[int] = set()
+    hits = 0
+    for pieces in keys:
+        chain = list(accumulate(pieces, lambda before, piece: hash((before, piece)), initial=0))
+        hits += sum(1 for _ in takewhile(cached.__contains__, chain[1:]))
+        cached.update(chain[1:])
+    return hits / sum(map(len, keys))
+
+
+@pytest.mark.parametrize("name", ["trace_0277", "trace_0331", "trace_0504"])
+def test_a_prefix_cache_finds_what_the_recorded_blocks_promise(name: str) -> None:
+    workload = opened(TRACES / f"{name}.json")
+    turns = session_of(workload).turns
+    order = sorted(range(len(turns)), key=lambda number: turns[number].at_ns or 0)
+    designed: list[list[object]] = []
+    served: list[list[object]] = []
+    for number in order:
+        pairs = zip(turns[number].blocks[::2], turns[number].blocks[1::2], strict=True)
+        designed.append([one for first, n in pairs for one in range(first, first + n)])
+        said = messages(workload.body(0, 0, number, None))
+        tokens = [word for role, text in said for word in (f"<{role}>", *text.split(), "<end>")]
+        starts = range(0, len(tokens) - 15, 16)
+        served.append([tuple(tokens[at : at + 16]) for at in starts])
+    assert prefix_share(served) == pytest.approx(prefix_share(designed), abs=0.01)
 
 
 def test_an_empty_prompt_is_the_marker_alone(tmp_path: Path) -> None:
