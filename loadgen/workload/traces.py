@@ -153,4 +153,5 @@ _ALLOWANCES = {
     "blocks_cut": "have more block ids than full blocks; the surplus is left out",
     "blocks_short": "have fewer block ids than full blocks; their last tokens are never shared",
     "negative_api": "took less than no time; their answers count as instant",
+    "overlapping": "were recorded while their agent's last one was being answered; they wait for it",
 }

@@ -6,7 +6,7 @@ A wrong trace is refused with the path inside it, never mended. Source: docs/wor
 import json
 import math
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
@@ -110,6 +110,8 @@ class Oddities(NamedTuple):
     """Requests with fewer block ids than full blocks; the rest of the prompt is never shared."""
     negative_api: int
     """Requests whose answer took less than no time; it counts as none."""
+    overlapping: int
+    """Requests recorded while an earlier one of their agent was being answered; they wait for it."""
 
 
 def parse_recording(document: bytes, where: str) -> Recording:
@@ -151,13 +153,16 @@ def oddities_of(recording: Recording) -> Oddities:
     """What the loader has to make allowance for in this recording."""
     requests = list(recording.every_request())
     blocks = [(len(one.ids), one.in_tok // recording.block_size) for one in requests]
+    main = [entry for entry in recording.requests if isinstance(entry, Request)]
+    agents = [agent.requests for agent in recording.subagents]
     unsorted = _unsorted([entry.t for entry in recording.requests])
-    unsorted += sum(_unsorted([one.t for one in agent.requests]) for agent in recording.subagents)
+    unsorted += sum(_unsorted([one.t for one in inner]) for inner in agents)
     return Oddities(
         unsorted,
         sum(given > full for given, full in blocks),
         sum(given < full for given, full in blocks),
         sum((one.api_time or 0.0) < 0 for one in requests),
+        _overlapping(main) + sum(map(_overlapping, agents)),
     )
 
 
@@ -214,6 +219,15 @@ def _unsorted(times: list[float]) -> int:
         late += time < latest
         latest = max(latest, time)
     return late
+
+
+def _overlapping(requests: Sequence[Request]) -> int:
+    ends_s = -math.inf
+    overlaps = 0
+    for one in sorted(requests, key=lambda request: request.t):
+        overlaps += one.t + SLACK_S < ends_s
+        ends_s = max(ends_s, one.t + one.api_s)
+    return overlaps
 
 
 def _block_ids(kind: type, value: object) -> object:

@@ -153,6 +153,9 @@ def test_every_allowance_is_told_with_its_count(tmp_path: Path) -> None:
         request(6, hash_ids=[0, 1, 2]),
         request(7, hash_ids=[0]),
         request(8, api_time=-1.0),
+        request(20, api_time=5.0),
+        request(24),
+        request(25),
         subagent(9),
         subagent(1, request(1)),
     )
@@ -162,6 +165,7 @@ def test_every_allowance_is_told_with_its_count(tmp_path: Path) -> None:
         "1 requests have more block ids than full blocks; the surplus is left out",
         "1 requests have fewer block ids than full blocks; their last tokens are never shared",
         "1 requests took less than no time; their answers count as instant",
+        "1 requests were recorded while their agent's last one was being answered; they wait for it",
     )
 
 
