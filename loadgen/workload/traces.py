@@ -12,7 +12,7 @@ from loadgen.workload.weka import Trace, read_trace, trace_of
 from loadgen.workload.weka_json import Recording, dialect_of, oddities_of, parse_recording
 
 _NAMED = 20
-"""So many traces that were left out are named; of further ones the count is told."""
+"""So many traces that were left out are named; of more, their number is told."""
 
 
 class Traces:
@@ -129,29 +129,31 @@ def _notices(survey: _Survey, too_long: int, max_context_tok: int | None) -> Ite
     for message in survey.bad[:_NAMED]:
         yield f"left out (`--skip-bad`): {message}"
     if len(survey.bad) > _NAMED:
-        yield f"left out (`--skip-bad`): {len(survey.bad) - _NAMED} further traces"
+        yield f"left out (`--skip-bad`): {len(survey.bad)} traces in all"
     if too_long:
-        yield f"left out: {too_long} traces with a request of over {max_context_tok} tokens"
+        yield f"traces with a request of over {max_context_tok} tokens, left out: {too_long}"
     if survey.copies:
-        yield f"{len(survey.copies)} traces are copies of others: {survey.copies[0]}" + (
-            ", ..." if len(survey.copies) > 1 else ""
-        )
+        yield f"copies of other traces, played like the rest: {_first_of(survey.copies)}"
     if survey.relative:
         yield (
             f"times inside subagents count from their entry's:"
             f" {survey.relative} of {survey.entries} entries show it"
         )
     if survey.unplayed:
-        yield f"{survey.unplayed} subagents without a request or a spawner aren't played"
+        yield f"subagents without a request or a spawner, not played: {survey.unplayed}"
     for name, text in _ALLOWANCES.items():
         if survey.oddities[name]:
-            yield f"{survey.oddities[name]} requests {text}"
+            yield f"{text}: {survey.oddities[name]}"
+
+
+def _first_of(texts: list[str]) -> str:
+    return f"{len(texts)} ({texts[0]}{', ...' if len(texts) > 1 else ''})"
 
 
 _ALLOWANCES = {
-    "unsorted": "stand after a later one; they are sorted by time",
-    "blocks_cut": "have more block ids than full blocks; the surplus is left out",
-    "blocks_short": "have fewer block ids than full blocks; their last tokens are never shared",
-    "negative_api": "took less than no time; their answers count as instant",
-    "overlapping": "were recorded while their agent's last one was being answered; they wait for it",
+    "unsorted": "requests listed after a later one, sorted by time",
+    "blocks_cut": "requests with more block ids than full blocks, whose surplus is left out",
+    "blocks_short": "requests with fewer block ids than full blocks, whose end is never shared",
+    "negative_api": "requests that took less than no time, whose answers count as instant",
+    "overlapping": "requests recorded while their agent awaited an answer, sent only after it",
 }

@@ -111,7 +111,7 @@ class Oddities(NamedTuple):
     negative_api: int
     """Requests whose answer took less than no time; it counts as none."""
     overlapping: int
-    """Requests recorded while an earlier one of their agent was being answered; they wait for it."""
+    """Requests that started before their agent's last answer had ended; they wait for it."""
 
 
 def parse_recording(document: bytes, where: str) -> Recording:

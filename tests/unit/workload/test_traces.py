@@ -91,7 +91,7 @@ def test_of_many_bad_traces_all_are_counted_and_twenty_named(tmp_path: Path) -> 
     bad = [trace(f"b{number}", request(0, out=-1)) for number in range(50)]
     traces = Traces(corpus(tmp_path, trace("a", request(0)), *bad), skip_bad=True)
     assert len(traces.notices) == 21
-    assert traces.notices[-1] == "left out (`--skip-bad`): 30 further traces"
+    assert traces.notices[-1] == "left out (`--skip-bad`): 50 traces in all"
 
 
 def test_skipping_every_trace_is_refused(tmp_path: Path) -> None:
@@ -112,7 +112,9 @@ def test_copies_of_a_trace_are_played_and_told_of(tmp_path: Path) -> None:
     path = corpus(tmp_path, *(trace(name, request(0), request(9)) for name in ("a", "b", "b")))
     traces = Traces(path)
     assert len(traces) == 3
-    assert traces.notices == (f"2 traces are copies of others: `{path}:2` repeats `{path}:1`, ...",)
+    assert traces.notices == (
+        f"copies of other traces, played like the rest: 2 (`{path}:2` repeats `{path}:1`, ...)",
+    )
 
 
 def test_two_different_traces_of_one_name_are_refused(tmp_path: Path) -> None:
@@ -140,7 +142,7 @@ def test_traces_with_a_request_over_the_context_are_left_out_whole(tmp_path: Pat
     traces = Traces(path, max_context_tok=1000)
     assert [traces[at].trace_id for at in range(len(traces))] == ["fits"]
     assert traces.longest_tok == 1000
-    assert traces.notices == ("left out: 2 traces with a request of over 1000 tokens",)
+    assert traces.notices == ("traces with a request of over 1000 tokens, left out: 2",)
     with pytest.raises(InputError, match="no usable trace of 999 tokens at most"):
         Traces(path, max_context_tok=999)
 
@@ -160,12 +162,12 @@ def test_every_allowance_is_told_with_its_count(tmp_path: Path) -> None:
         subagent(1, request(1)),
     )
     assert Traces(corpus(tmp_path, odd)).notices == (
-        "2 subagents without a request or a spawner aren't played",
-        "2 requests stand after a later one; they are sorted by time",
-        "1 requests have more block ids than full blocks; the surplus is left out",
-        "1 requests have fewer block ids than full blocks; their last tokens are never shared",
-        "1 requests took less than no time; their answers count as instant",
-        "1 requests were recorded while their agent's last one was being answered; they wait for it",
+        "subagents without a request or a spawner, not played: 2",
+        "requests listed after a later one, sorted by time: 3",
+        "requests with more block ids than full blocks, whose surplus is left out: 1",
+        "requests with fewer block ids than full blocks, whose end is never shared: 1",
+        "requests that took less than no time, whose answers count as instant: 1",
+        "requests recorded while their agent awaited an answer, sent only after it: 1",
     )
 
 
