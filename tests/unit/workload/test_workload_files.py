@@ -75,14 +75,33 @@ def test_the_examples_of_the_documentation_work(tmp_path: Path) -> None:
     (tmp_path / "doc.yaml").write_text(example)
     assert open_workload(plan_of(load_workload(str(tmp_path / "doc.yaml")))).session(0, 0)
     rows = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
-    for format_name, row in zip(("chat", "sharegpt"), rows, strict=True):
-        (tmp_path / format_name).write_text(row, "utf-8")
-        plan = load_workload(f"{format_name}:{tmp_path / format_name}")
+    reading = ("chat", "sharegpt", "recorded", "agentx", "mooncake", "conflux")
+    for format_name, row in zip(reading, rows, strict=True):
+        path = tmp_path / f"{format_name}.json"
+        path.write_text(row, "utf-8")
+        plan = load_workload(f"{format_name}:{path}")
         assert open_workload(plan_of(plan)).session(0, 0)
     for name in re.findall(r"^\| `([\w-]+)` \|", text, re.MULTILINE):
         assert find_workload(name).is_file()
     for spec in re.findall(r"`(synthetic:[^`]+)`", text):
         assert load_workload(spec.strip('"')).format == "synthetic"
+
+
+def test_a_folders_hash_is_that_of_its_files_in_order(tmp_path: Path) -> None:
+    def digest(*contents: str) -> str:
+        folder = tmp_path / "-".join(contents)
+        folder.mkdir()
+        for number, content in enumerate(contents):
+            (folder / f"{number}.json").write_text(content)
+        return workload_sha256(WorkloadPlan(format="agentx", path=str(folder)))
+
+    assert len({digest("a", "b"), digest("b", "a"), digest("a", "c"), digest("a")}) == 4
+    (tmp_path / "copy").mkdir()
+    (tmp_path / "copy" / "any.json").write_text("a")
+    copied = WorkloadPlan(format="agentx", path=str(tmp_path / "copy"))
+    assert workload_sha256(copied) == workload_sha256(
+        WorkloadPlan(format="agentx", path=str(tmp_path / "a"))
+    )
 
 
 def test_a_wrong_spec_is_pointed_at() -> None:
