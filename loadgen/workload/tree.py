@@ -22,14 +22,26 @@ def turns_of(trace: Trace, time_scale: float = 1.0) -> tuple[Turn, ...]:
             body=(),
             input_tok=turn.in_tok,
             max_output_tok=max(turn.out_tok, 1),
-            after=tuple(_waits(trace, stream, at, time_scale)),
+            after=tuple(_waits(trace, stream, at, delay_s, time_scale)),
             stream=stream.name,
-            at_ns=_ns(turn.at_s, time_scale),
+            at_ns=round(turn.at_s * time_scale * 1e9),
             blocks=runs_of(turn.ids),
         )
         for stream in trace.streams
-        for at, turn in enumerate(stream.turns)
+        for at, (turn, delay_s) in enumerate(zip(stream.turns, delays_s(stream.turns), strict=True))
     )
+
+
+def delays_s(turns: tuple[TraceTurn, ...]) -> Iterator[float]:
+    """How long after the end of all earlier ones each turn started; 0 where one was still going.
+
+    A stream is one chain here, even where its recording overlaps: counting from the last turn's
+    own end would then wait out the same time twice.
+    """
+    ends_s = turns[0].at_s
+    for turn in turns:
+        yield max(turn.at_s - ends_s, 0.0)
+        ends_s = max(ends_s, turn.at_s + turn.api_s)
 
 
 def runs_of(ids: Ids) -> tuple[int, ...]:
@@ -59,12 +71,12 @@ def start_ms(seed: int, trace_id: str, lane: int, lo_ms: float, hi_ms: float) ->
     return float(default_rng(int.from_bytes(drawn, "big")).uniform(lo_ms, hi_ms))
 
 
-def _waits(trace: Trace, stream: TraceStream, at: int, time_scale: float) -> Iterator[Wait]:
+def _waits(
+    trace: Trace, stream: TraceStream, at: int, delay_s: float, time_scale: float
+) -> Iterator[Wait]:
     root = trace.streams[0]
     if at:
-        last, turn = stream.turns[at - 1], stream.turns[at]
-        gap_s = turn.at_s - last.at_s - last.api_s
-        yield Wait(_name(stream, at - 1), "done", _ns(gap_s, time_scale))
+        yield Wait(_name(stream, at - 1), "done", _ns(delay_s, time_scale))
     elif stream.spawned_by is not None:
         yield _spawned(trace, stream, root.turns[stream.spawned_by], time_scale)
     if stream is root:

@@ -108,6 +108,18 @@ def test_a_turn_that_started_before_the_last_answer_ended_waits_for_no_longer_th
     assert tree([turn(0.0, 5.0), turn(3.0)])["root/1"].after == (Wait("root/0", "done", 0),)
 
 
+def test_a_turn_inside_another_ones_answer_adds_no_wait_of_its_own() -> None:
+    turns = tree([turn(0.0, 30.0), turn(1.0, 2.0), turn(35.0)])
+    assert turns["root/1"].after == (Wait("root/0", "done", 0),)
+    assert turns["root/2"].after == (Wait("root/1", "done", 5 * SECOND),)
+
+
+def test_recorded_times_may_count_from_before_the_recording() -> None:
+    turns = tree([turn(-5.0, 1.0), turn(2.0)])
+    assert [one.at_ns for one in turns.values()] == [-5 * SECOND, 2 * SECOND]
+    assert turns["root/1"].after == (Wait("root/0", "done", 6 * SECOND),)
+
+
 def test_a_branch_starts_when_its_spawner_is_done_its_members_spaced_as_recorded() -> None:
     turns = tree(
         [turn(0.0, 2.0), turn(50.0)], agent("a", 30.0, 0, 1), agent("b", 12.0, 0, 1, n_turns=2)
