@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 import loadgen
-from loadgen.cli import audit, demo, mock, probe, report, run, selftest, sweep
+from loadgen.cli import audit, demo, mock, probe, replay, report, run, selftest, sweep
 from loadgen.cli.commands import CONTEXT, add_command
 
 
@@ -26,6 +26,7 @@ COMMANDS: dict[str, Entry] = {
     "probe": Entry(probe.probe, probe.EXAMPLES),
     "sweep": Entry(sweep.sweep, sweep.EXAMPLES),
     "run": Entry(run.run, run.EXAMPLES),
+    "replay": Entry(replay.replay, replay.EXAMPLES),
     "report": Entry(report.report, report.EXAMPLES),
     "mock": Entry(mock.mock, mock.EXAMPLES, PASSED_ON),
     "audit": Entry(audit.audit, audit.EXAMPLES),

@@ -1,10 +1,14 @@
 """`loadgen sweep`: the main job, and the way from options to a run that `run` shares."""
 
-from typing import Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
 from loadgen.cli.option import LOAD, Target, option
 from loadgen.cli.options import SharedOptions
 from loadgen.errors import UsageError
+
+if TYPE_CHECKING:
+    from loadgen.model.plan import ReplayRules
 
 EXAMPLES = """
 loadgen sweep http://localhost:8000
@@ -27,7 +31,24 @@ Counts = Annotated[
 ]
 
 
-def sweep(target: Target = None, concurrency: Counts = None, *, shared: SharedOptions) -> int:
+Between = Annotated[
+    str | None,
+    option(
+        "--between-points",
+        says="Run before every point but the first, as to restart the server.",
+        group=LOAD,
+        metavar="CMD",
+    ),
+]
+
+
+def sweep(
+    target: Target = None,
+    concurrency: Counts = None,
+    between_points: Between = None,
+    *,
+    shared: SharedOptions,
+) -> int:
     """Measure an endpoint at rising concurrency: the main job.
 
     One user's speed stands beside what the system yields. Prints the verdict, single stream and
@@ -44,7 +65,8 @@ def sweep(target: Target = None, concurrency: Counts = None, *, shared: SharedOp
             "name each concurrency once; to repeat a point, run it again",
         )
     loads = None if counts is None else _closed(counts)
-    return carry_out("sweep", target, loads, _closed(parse_counts(DEFAULT_COUNTS)), shared)
+    default = _closed(parse_counts(DEFAULT_COUNTS))
+    return carry_out("sweep", target, loads, default, shared, between_points=between_points)
 
 
 def _closed(counts: tuple[int, ...]) -> tuple[str, ...]:
@@ -58,6 +80,8 @@ def carry_out(
     loads: tuple[str, ...] | None,
     default_loads: tuple[str, ...],
     shared: SharedOptions,
+    rules: "ReplayRules | None" = None,
+    between_points: str | None = None,
 ) -> int:
     """The exit code of a run of these loads, or 0 after what `--dry-run` prints."""
     from loadgen.cli.keys import secrets_of
@@ -70,7 +94,8 @@ def carry_out(
         raise UsageError("a target was named twice, as TARGET and as `--url`")
     require_no_bare_mock(named)
     asked = "http://mock" if is_mock(named) else named
-    plan = plan_of(Order(command, asked, loads, default_loads), shared)  # type: ignore[arg-type]
+    order = Order(command, asked, loads, default_loads, rules, between_points)  # type: ignore[arg-type]
+    plan = plan_of(order, shared)
     require_known_data(plan)
     if shared.results.dry_run:
         from loadgen.cli.dry_run import dry_run_lines
@@ -81,5 +106,5 @@ def carry_out(
     with reachable(named or plan.target.base_url) as url:
         from loadgen.cli.live import conduct
 
-        plan = plan_of(Order(command, url, loads, default_loads), shared)  # type: ignore[arg-type]
+        plan = plan_of(replace(order, base_url=url), shared)
         return conduct(plan, secrets_of(url, plan, shared.endpoint.header or ()), shared.results)

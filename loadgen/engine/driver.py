@@ -39,7 +39,7 @@ class Driver:
 
     def __init__(self, load: Load, alarms: Alarms, stop_sends: Callable[[Outcome], None]) -> None:
         self._load = load
-        self._alarms = alarms
+        self.alarms = alarms
         self._stop_sends = stop_sends
         self._slots: Slots | None = None
         self._window_from_ns: int | None = None
@@ -67,7 +67,7 @@ class Driver:
         """No session and no further turn starts after this; what is in flight goes on."""
         self.stop_reason = self.stop_reason or reason
         self._window_until_ns = self._window_until_ns or clock.now_ns()
-        self._alarms.halt()
+        self.alarms.halt()
         if self._slots is not None:
             self._slots.close()
 
@@ -108,7 +108,7 @@ class Driver:
 
     async def _next_due_ns(self, arrival_at_ns: int) -> int | None:
         """When the next session is due, at or after that instant; None once halted."""
-        if not await self._alarms.until(arrival_at_ns):
+        if not await self.alarms.until(arrival_at_ns):
             return None
         if self._slots is None:
             return arrival_at_ns
@@ -136,9 +136,9 @@ class Driver:
 
     async def _drain(self) -> None:
         """Follows what is in flight; a point that was halted leaves it no more than the grace."""
-        halted = self._load.duration_ns is not None or self._alarms.halted
+        halted = self._load.duration_ns is not None or self.alarms.halted
         while not self._all_ended.is_set():
-            limit_s = self._grace_s() if halted or self._alarms.halted else None
+            limit_s = self._grace_s() if halted or self.alarms.halted else None
             try:
                 await asyncio.wait_for(self._all_ended.wait(), limit_s or 0.2)
             except TimeoutError:

@@ -18,6 +18,7 @@ from loadgen.measure.frames import (
     FrameSplitter,
     Orders,
     PointDone,
+    Quiet,
     Ready,
     Report,
     pack,
@@ -25,7 +26,7 @@ from loadgen.measure.frames import (
 from loadgen.model.observed import ClientHealth
 from loadgen.model.plan import Plan, Share
 
-T = TypeVar("T", Ready, PointDone)
+T = TypeVar("T", Ready, Quiet, PointDone)
 
 START_LIMIT_S = 60.0
 LEAVE_LIMIT_S = 30.0
@@ -48,6 +49,10 @@ class Pair:
         """Returns when the worker can start the prepared point. Raises `LoadgenError`."""
         async with asyncio.timeout(START_LIMIT_S):
             await self._expect(Ready)
+
+    async def quiet(self) -> int | None:
+        """The worker's least delay of a turn once its warm-up is over. Raises `LoadgenError`."""
+        return (await self._expect(Quiet)).first_gap_ns
 
     def tell(self, command: Command) -> None:
         """Sends a command; a worker that is gone is noticed by whoever waits for its report."""

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from loadgen import clock
 from loadgen.errors import LoadgenError
 from loadgen.measure.children import Pair, start_pair
-from loadgen.measure.frames import Command, Go, Halt, Listen, Prepare
+from loadgen.measure.frames import Begin, Command, Go, Halt, Listen, Prepare
 from loadgen.measure.provenance import provenance_of
 from loadgen.measure.status import Status
 from loadgen.measure.surroundings import Surroundings
@@ -87,6 +87,8 @@ class Conductor:
         for point in self._plan.points:
             if self._interrupts:
                 return
+            if self._plan.between_points and point is not self._plan.points[0]:
+                await _run_command(self._plan.between_points)
             await self._run_point(point)
 
     async def _run_point(self, point: PointPlan) -> None:
@@ -100,6 +102,8 @@ class Conductor:
             update_run_file(self._folder, provenance=provenance_of(self._plan, self._secrets))
         looking = asyncio.create_task(self._look())
         try:
+            if self._plan.replay is not None:
+                await self._begin_profiling(point)
             healths = await _all_or_first_error([pair.point_done() for pair in self._pairs])
         finally:
             looking.cancel()
@@ -109,6 +113,14 @@ class Conductor:
         self._watch(self._status())
         for health in healths:
             append_health(self._folder, health.share, replace(health, host=host))
+
+    async def _begin_profiling(self, point: PointPlan) -> None:
+        """When every worker's warm-up is over, all go on at one instant."""
+        gaps_ns = await asyncio.gather(*(pair.quiet() for pair in self._pairs))
+        start_at_ns = clock.now_ns() + START_LEAD_NS
+        least_ns = min((gap_ns for gap_ns in gaps_ns if gap_ns is not None), default=0)
+        self._watcher.start_point(point, start_at_ns)
+        self._tell_all(Begin(start_at_ns, least_ns))
 
     async def _look(self) -> None:
         while True:
@@ -154,6 +166,16 @@ class Conductor:
         state = "failed" if self._is_broken else ended
         anchors = (*update_run_file(self._folder).anchors, _anchor())
         update_run_file(self._folder, state=state, anchors=anchors, ended_wall_ns=clock.wall_ns())
+
+
+async def _run_command(command: str) -> None:
+    """Runs the user's own command. Raises: LoadgenError where it fails."""
+    process = await asyncio.create_subprocess_shell(command, stdout=asyncio.subprocess.DEVNULL)
+    if await process.wait():
+        raise LoadgenError(
+            f"`--between-points {command}` ended with status {process.returncode}",
+            "the points before it are kept; mend the command, or run the rest by itself",
+        )
 
 
 def _leave_priority_to_workers() -> None:

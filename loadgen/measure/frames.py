@@ -41,6 +41,16 @@ class Go(Struct, frozen=True, tag=True):
     start_at_ns: int
 
 
+class Begin(Struct, frozen=True, tag=True):
+    """To a worker whose warm-up is over: profile from that instant on.
+
+    Every turn's delay counts less `least_gap_ns`, the least of all workers.
+    """
+
+    start_at_ns: int
+    least_gap_ns: int
+
+
 class Halt(Struct, frozen=True, tag=True):
     """To a worker: issue nothing more; with `at_once` also end what is in flight."""
 
@@ -58,6 +68,12 @@ class Ready(Struct, frozen=True, tag=True):
     """From a worker: it can start the prepared point at once."""
 
 
+class Quiet(Struct, frozen=True, tag=True):
+    """From a worker: its replay's warm-up is over; its least delay of a turn, None without one."""
+
+    first_gap_ns: int | None
+
+
 class PointDone(Struct, frozen=True, tag=True):
     """From a worker: every request that it issued in this point has ended."""
 
@@ -72,8 +88,8 @@ class Failed(Struct, frozen=True, tag=True):
     exit_code: int = 1
 
 
-Command = Prepare | Go | Halt | Listen
-Report = Ready | PointDone | Failed
+Command = Prepare | Go | Begin | Halt | Listen
+Report = Ready | Quiet | PointDone | Failed
 
 _encoder = msgspec.msgpack.Encoder()
 

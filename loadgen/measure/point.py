@@ -5,11 +5,13 @@ import random
 import resource
 from collections.abc import Callable, Iterator
 from itertools import count, islice
+from typing import Protocol
 
 from loadgen import clock
 from loadgen.engine import Alarms, Driver, Feed, Load, RateCeiling, Stage, Tally
+from loadgen.measure.replaying import ReplayPlayer, is_overflow
 from loadgen.measure.witness import LOOK_PERIOD_NS, Witness
-from loadgen.model.exchange import Exchange
+from loadgen.model.exchange import Exchange, Phase
 from loadgen.model.observed import ClientHealth
 from loadgen.model.plan import Plan, PointPlan, Share
 from loadgen.model.session import Session
@@ -25,51 +27,77 @@ from loadgen.workload import Sessions
 PROGRESS_PERIOD_S = LOOK_PERIOD_NS / NS_PER_S
 
 
+class Player(Protocol):
+    """What keeps the schedule of one point: a driver, or a replay."""
+
+    @property
+    def alarms(self) -> Alarms:
+        """Every sleep of the point, to be ended at once."""
+
+    @property
+    def stop_reason(self) -> str:
+        """What ended the point."""
+
+    async def prepare(self) -> None:
+        """Makes what the start needs."""
+
+    def halt(self, reason: str) -> None:
+        """Nothing more is issued; what is in flight goes on."""
+
+    def phase_at(self, due_at_ns: int) -> Phase:
+        """The phase of a request that was due at that instant."""
+
+    async def run(self, start_at_ns: int, stage: Stage) -> None:
+        """Returns when every issued request has ended."""
+
+
+def driver_of(
+    plan: Plan, point: PointPlan, share: Share, stagger_ns: int, feed: Feed, sender: Sender
+) -> Driver:
+    """The worker's share of a load of arrivals and slots."""
+    shape: Shape = parse_spec(point.load, SHAPES)
+    slots = None if shape.slots is None else own_slots(share, shape.slots)
+    chance = random.Random(f"{plan.seed}/arrivals/{point.index}")
+    load = Load(
+        arrivals=own_items(share, shape.arrivals(chance)),
+        feed=feed,
+        slot_offsets_ns=_slot_offsets_ns(slots, shape, stagger_ns),
+        think_ns=shape.think_ns,
+        warmup=own_count(share, point.warmup_requests),
+        requests=None if point.requests is None else own_count(share, point.requests),
+        duration_ns=point.duration_ns,
+        grace_ns=point.grace_ns,
+    )
+    return Driver(load, Alarms(), sender.stop)
+
+
 class PointRun:
     """Made of a plan's point; `prepare`, then `run`, then `health`."""
 
     def __init__(
-        self,
-        plan: Plan,
-        point: PointPlan,
-        share: Share,
-        stagger_ns: int,
-        feed: Feed,
-        sender: Sender,
+        self, plan: Plan, point: PointPlan, share: Share, player: Player, sender: Sender
     ) -> None:
         shape: Shape = parse_spec(point.load, SHAPES)
         self._point = point
         self._share = share
         self._sender = sender
         self._tally = Tally()
-        self._alarms = Alarms()
         rate_rps = plan.max_rate_rps
         self._ceiling = None if rate_rps is None else RateCeiling(rate_rps / share.count)
         self._slots = None if shape.slots is None else own_slots(share, shape.slots)
-        chance = random.Random(f"{plan.seed}/arrivals/{point.index}")
-        load = Load(
-            arrivals=own_items(share, shape.arrivals(chance)),
-            feed=feed,
-            slot_offsets_ns=_slot_offsets_ns(self._slots, shape, stagger_ns),
-            think_ns=shape.think_ns,
-            warmup=own_count(share, point.warmup_requests),
-            requests=None if point.requests is None else own_count(share, point.requests),
-            duration_ns=point.duration_ns,
-            grace_ns=point.grace_ns,
-        )
-        self._driver = Driver(load, self._alarms, sender.stop)
+        self._player = player
         self._before = _Before(sender)
         self._started_at_ns = 0
 
     async def prepare(self) -> None:
         """Makes the first bodies and opens a connection a slot, so that the start needs neither."""
-        await self._driver.prepare()
+        await self._player.prepare()
         if self._slots is not None:
             await self._sender.open_connections(len(self._slots))
 
     def halt(self, reason: str) -> None:
         """Nothing more is issued; what is in flight goes on."""
-        self._driver.halt(reason)
+        self._player.halt(reason)
 
     async def run(
         self,
@@ -87,14 +115,15 @@ class PointRun:
             sink=sink,
             answer_of=live_answer,
             tally=self._tally,
-            alarms=self._alarms,
-            phase_at=self._driver.phase_at,
+            alarms=self._player.alarms,
+            phase_at=self._player.phase_at,
             ceiling=self._ceiling,
+            overflowed=is_overflow,
         )
         witness.start()
         showing = asyncio.create_task(self._show(row, witness))
         try:
-            await self._driver.run(start_at_ns, stage)
+            await self._player.run(start_at_ns, stage)
         finally:
             showing.cancel()
             witness.stop()
@@ -121,7 +150,7 @@ class PointRun:
             rss_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
             rate_wait_ns=0 if ceiling is None else ceiling.wait_ns,
             rate_waits=0 if ceiling is None else ceiling.waits,
-            stop_reason=self._driver.stop_reason,
+            stop_reason=self._player.stop_reason,
             **witness.figures(),
         )
 
@@ -140,6 +169,8 @@ class PointRun:
         row.skipped = tally.skipped
         row.loop_lag_max_ns = witness.pulse.lag_max_ns
         row.heartbeat_ns = clock.now_ns()
+        if isinstance(self._player, ReplayPlayer):
+            self._player.show(row)
 
 
 class _Before:

@@ -15,10 +15,11 @@ from pathlib import Path
 import msgspec
 import uvloop
 
-from loadgen.engine import Feed, OwnFeed
+from loadgen.engine import Alarms, Feed, OwnFeed
 from loadgen.errors import LoadgenError
 from loadgen.measure.building import BuilderClient, BuiltFeed
 from loadgen.measure.frames import (
+    Begin,
     Command,
     Failed,
     FrameSplitter,
@@ -28,13 +29,15 @@ from loadgen.measure.frames import (
     Orders,
     PointDone,
     Prepare,
+    Quiet,
     Ready,
     Report,
     pack,
     read_orders,
 )
 from loadgen.measure.outbox import Outbox
-from loadgen.measure.point import PointRun, own_sessions
+from loadgen.measure.point import Player, PointRun, driver_of, own_sessions
+from loadgen.measure.replaying import PointSource, ReplayPlayer, replay_of
 from loadgen.measure.witness import Witness
 from loadgen.model.exchange import Outcome
 from loadgen.model.plan import PointPlan
@@ -62,7 +65,9 @@ class Worker:
         self._sessions = open_workload(plan) if self._builder is None else None
         self._outbox = Outbox(socket.socket(fileno=orders.exchange_fd), self._lose_scribe)
         self._witness = Witness(lambda: self._outbox.bytes_waiting)
-        self._row = Progress.open(Path(orders.folder)).worker(orders.share.index)
+        self._progress = Progress.open(Path(orders.folder))
+        self._row = self._progress.worker(orders.share.index)
+        self._begins: asyncio.Queue[Begin] = asyncio.Queue()
         self._point: PointRun | None = None
         self._listening: asyncio.Future[None] | None = None
         self._halted = ""
@@ -97,6 +102,8 @@ class Worker:
             command: Command = msgspec.msgpack.decode(body, type=Command)
             if isinstance(command, Halt):
                 self._halt(command)
+            elif isinstance(command, Begin):
+                self._begins.put_nowait(command)
             elif isinstance(command, Listen):
                 self._listening = asyncio.ensure_future(self._listen(command))
             else:
@@ -118,14 +125,31 @@ class Worker:
 
     async def _prepare(self, command: Prepare) -> None:
         point = next(point for point in self._plan.points if point.index == command.point)
-        self._point = PointRun(
-            self._plan, point, self._share, command.stagger_ns, self._feed(point), self._sender
-        )
+        player = self._player(point, command.stagger_ns)
+        self._point = PointRun(self._plan, point, self._share, player, self._sender)
         if self._halted:
             self._point.halt(self._halted)
         await self._point.prepare()
         _collect()
         _report(Ready())
+
+    def _player(self, point: PointPlan, stagger_ns: int) -> Player:
+        """A replay where the plan has rules for one, else a driver."""
+        if self._plan.replay is None:
+            feed, sender = self._feed(point), self._sender
+            return driver_of(self._plan, point, self._share, stagger_ns, feed, sender)
+        assert self._builder is not None
+        source, alarms = PointSource(self._builder, point.index), Alarms()
+        replay = replay_of(
+            self._plan, point, self._share, alarms, source, self._progress, self._sender.stop
+        )
+        return ReplayPlayer(replay, alarms, self._meet)
+
+    async def _meet(self, first_gap_ns: int | None) -> tuple[int, int]:
+        """Waits until every worker's warm-up is over: the profiling's start and least delay."""
+        _report(Quiet(first_gap_ns))
+        begin = await self._begins.get()
+        return begin.start_at_ns, begin.least_gap_ns
 
     def _feed(self, point: PointPlan) -> Feed:
         """Sessions from the builder where there is one, else made here."""

@@ -114,6 +114,14 @@ def bundled_workloads() -> list[str]:
     return sorted({path.stem for folder in _bundled_folders() for path in folder.glob("*.yaml")})
 
 
+def bundled_path(name: str) -> Path:
+    """A file or folder that comes with loadgen. Raises: UsageError."""
+    for folder in _bundled_folders():
+        if (folder / name).exists():
+            return folder / name
+    raise UsageError(f"`{name}` does not come with this installation", "name your own: --traces")
+
+
 def workload_sha256(plan: WorkloadPlan) -> str:
     """Hex digest over format, options and the bytes of the data files; not name, path or salt.
 
