@@ -2,12 +2,14 @@ import gc
 import json
 import tracemalloc
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from loadgen.errors import InputError
+from loadgen.workload import load_workload
 from loadgen.workload.traces import Traces
 
 SHIPPED = Path(__file__).parents[3] / "workloads" / "agentx"
@@ -201,3 +203,15 @@ def test_memory_is_that_of_one_trace_however_many_there_are(tmp_path: Path) -> N
         tracemalloc.stop()
     assert one_bytes > 100_000
     assert peak < 8 * one_bytes
+
+
+def test_the_shipped_traces_are_as_their_sources_say() -> None:
+    sources = (SHIPPED / "SOURCES.md").read_text(encoding="utf-8")
+    for path in SHIPPED.glob("*.json"):
+        assert f"| `{path.name}` |" in sources
+        assert sha256(path.read_bytes()).hexdigest() in sources
+
+
+def test_the_shipped_traces_are_a_bundled_workload() -> None:
+    plan = load_workload("coding-sessions")
+    assert (plan.format, Path(plan.path).resolve()) == ("agentx", SHIPPED.resolve())
