@@ -24,7 +24,11 @@ else:
 SLACK_S = 1e-6
 """Recorded times that lie this close together count as equal."""
 
-Tokens = Annotated[int, Meta(ge=0)]
+LONGEST_S = 4e9
+"""No recorded time is longer: seconds since 1970 stay below, milliseconds don't."""
+
+Tokens = Annotated[int, Meta(ge=0, le=100_000_000)]
+"""A hundred million tokens are beyond any context."""
 
 
 class Request(Struct, tag_field="type", forbid_unknown_fields=True):
@@ -196,6 +200,8 @@ def _wrong_times(path: str, entry: Request | Subagent) -> Iterator[tuple[str, ob
         value = getattr(entry, name)
         if value is not None and not math.isfinite(value):
             yield f"{path}.{name}", value, "a finite number was expected"
+        elif value is not None and abs(value) > LONGEST_S * (1000 if name[-2:] == "ms" else 1):
+            yield f"{path}.{name}", value, f"at most {LONGEST_S:.0e} seconds were expected"
 
 
 def _wrong_prefix(
