@@ -172,6 +172,8 @@ def oddities_of(recording: Recording) -> Oddities:
 
 def _wrong(recording: Recording) -> Iterator[tuple[str, object, str]]:
     """Path, value and expectation of everything that types alone don't catch."""
+    if not (recording.id and recording.id.isprintable()):
+        yield "$.id", recording.id, "a name of printable characters was expected"
     names: set[str] = set()
     first: Request | None = None
     for at, entry in enumerate(recording.requests):
@@ -182,6 +184,8 @@ def _wrong(recording: Recording) -> Iterator[tuple[str, object, str]]:
             continue
         if entry.agent_id in names or entry.agent_id in ("", "root"):
             yield f"{path}.agent_id", entry.agent_id, "a name of its own was expected"
+        if not entry.agent_id.isprintable():
+            yield f"{path}.agent_id", entry.agent_id, "printable characters were expected"
         names.add(entry.agent_id)
         for number, inner in enumerate(entry.requests):
             yield from _wrong_times(f"{path}.requests[{number}]", inner)

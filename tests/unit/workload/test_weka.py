@@ -205,6 +205,9 @@ def test_a_prompt_and_an_answer_may_be_empty() -> None:
 
 WRONG = [
     ("id", ..., "$", "id"),
+    ("id", "", "$.id", "a name of printable characters"),
+    ("id", "a\nb", "$.id", "a name of printable characters"),
+    ("requests.1.agent_id", "a\rb", "$.requests[1].agent_id", "printable characters"),
     ("block_size", ..., "$", "block_size"),
     ("block_size", 0, "$.block_size", ">= 1"),
     ("hash_id_scope", "global", "$.hash_id_scope", "'global'"),
