@@ -35,6 +35,10 @@ class RunTable:
     tenant: Words
     prompt_id: Words
     phase: Words
+    stream: Words
+    """Which conversation of the session (an agent's name); empty where it has only one."""
+    blocks: Words
+    """Designed prompt blocks as comma-joined pairs (first id, how many); empty without any."""
     outcome: Words
     due_at_ns: Ints
     sent_at_ns: Ints

@@ -15,7 +15,7 @@ from loadgen.store.utf8 import storable
 VERSION_KEY = b"loadgen.format_version"
 TRUNCATED_KEY = b"loadgen.truncated_segments"
 
-Kind = Literal["int", "flag", "word", "names", "text"]
+Kind = Literal["int", "flag", "word", "names", "numbers", "text"]
 
 
 class Column(NamedTuple):
@@ -48,6 +48,8 @@ COLUMNS: tuple[Column, ...] = (
     Column("tenant", "word", "key.tenant"),
     Column("prompt_id", "word", "key.prompt_id"),
     Column("phase", "word", "key.phase"),
+    Column("stream", "word", "key.stream"),
+    *_own("numbers", "blocks"),
     *_own("word", "outcome"),
     *_own("int", "due_at_ns", "sent_at_ns", "written_at_ns", "headers_at_ns"),
     *_own("int", "first_byte_at_ns", "done_at_ns"),
@@ -84,6 +86,9 @@ EVENT_COLUMNS: tuple[EventColumn, ...] = (
     EventColumn("event_tok", "tok", "int32"),
     EventColumn("event_chars", "chars", "int32"),
 )
+
+SINCE_REPLAYS = ("stream", "blocks")
+"""Columns that results from before replays lack; they read as empty."""
 
 ON_DISK_ONLY = ("proxy", "attempt")
 """Columns that `RunTable` leaves out: no metric is made of them."""
@@ -134,8 +139,8 @@ def _values(records: Sequence[Record], column: Column, schema: Any) -> Any:
 
     arrow_type = schema.field(column.name).type
     values = list(map(attrgetter(column.attribute), records))
-    if column.kind == "names":
-        values = [",".join(names) for names in values]
+    if column.kind in {"names", "numbers"}:
+        values = [",".join(map(str, several)) for several in values]
     try:
         return pa.array(values, arrow_type)
     except UnicodeEncodeError:

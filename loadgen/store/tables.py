@@ -16,6 +16,7 @@ from loadgen.store.schema import (
     COLUMNS,
     EVENT_COLUMNS,
     ON_DISK_ONLY,
+    SINCE_REPLAYS,
     TRUNCATED_KEY,
     Column,
     arrow_batch,
@@ -88,9 +89,14 @@ def run_table(read: Callable[[list[str]], Any]) -> RunTable:
     """
     wanted = [column for column in COLUMNS if column.name not in ON_DISK_ONLY]
     table = read([column.name for column in wanted])
+    lacking = set(SINCE_REPLAYS) - set(table.column_names)
     columns: dict[str, Any] = {
-        column.name: _scalar_column(table.column(column.name), column) for column in wanted
+        column.name: _scalar_column(table.column(column.name), column)
+        for column in wanted
+        if column.name not in lacking
     }
+    for name in lacking:
+        columns[name] = np.full(len(table), "", dtype=object)
     start = np.zeros(1, dtype=np.int64)
     for event_column in EVENT_COLUMNS:
         chunks = read([event_column.name]).column(event_column.name).chunks

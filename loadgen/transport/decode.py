@@ -92,6 +92,7 @@ def decode(
         reasoning_chars=answer.reasoning_chars,
         content_chars=answer.content_chars,
         tool_chars=answer.tool_chars,
+        blocks=exchange.blocks,
         events=_events(exchange, arrivals, reading, tok),
         output_text=redact(output_json(answer.output_text()), hidden) if keep_text else None,
     )

@@ -14,7 +14,9 @@ from loadgen.analysis import distributions
 
 @given(q=st.floats(1e-4, 0.9999), n=st.integers(1, 20_000), p=st.floats(0.001, 0.999))
 def test_binomial_quantile_is_scipys(q: float, n: int, p: float) -> None:
-    assert distributions.binomial_quantile(q, n, p) == int(stats.binom.ppf(q, n, p))
+    found, expected = distributions.binomial_quantile(q, n, p), int(stats.binom.ppf(q, n, p))
+    is_tie = abs(stats.binom.cdf(min(found, expected), n, p) - q) < 1e-9
+    assert found == expected or (is_tie and abs(found - expected) == 1)
 
 
 @given(k=st.integers(0, 300), n=st.integers(1, 300), p=st.floats(0.001, 0.999))
