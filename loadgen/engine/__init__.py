@@ -5,8 +5,9 @@ from loadgen.engine.ceiling import RateCeiling
 from loadgen.engine.driver import Driver, Load
 from loadgen.engine.feed import Feed, OwnFeed
 from loadgen.engine.idle import OwnPeers, Peers
+from loadgen.engine.lanes import Counts, LaneLoad
 from loadgen.engine.pulse import Pulse
-from loadgen.engine.replay import Counts, LaneLoad, Replay
+from loadgen.engine.replay import Replay
 from loadgen.engine.sessions import Stage
 from loadgen.engine.tally import Tally
 from loadgen.engine.waiting import Alarms

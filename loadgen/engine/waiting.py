@@ -103,3 +103,34 @@ class Slots:
 def _wake(future: "asyncio.Future[None]") -> None:
     if not future.done():
         future.set_result(None)
+
+
+class Bell:
+    """A sleep until an instant that whoever changes what is planned may end early."""
+
+    def __init__(self) -> None:
+        self._rung = False
+        self._waiter: asyncio.Future[None] | None = None
+
+    def ring(self) -> None:
+        """Ends the sleep now, or the next one at once."""
+        self._rung = True
+        if self._waiter is not None:
+            _wake(self._waiter)
+
+    async def until(self, at_ns: int) -> None:
+        """Returns when rung, or shortly before `at_ns`: whoever waits looks again."""
+        left_ns = at_ns - clock.now_ns()
+        if left_ns <= COARSE_NS or self._rung:
+            self._rung = False
+            await asyncio.sleep(0)
+            return
+        loop = asyncio.get_running_loop()
+        self._waiter = loop.create_future()
+        timer = loop.call_later((left_ns - COARSE_NS // 2) / NS_PER_S, _wake, self._waiter)
+        try:
+            await self._waiter
+        finally:
+            timer.cancel()
+            self._waiter = None
+            self._rung = False
