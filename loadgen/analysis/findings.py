@@ -108,9 +108,30 @@ RUN_RULES: tuple[RunRule, ...] = tuple(
 )
 
 
+NOT_OF_REPLAYS = frozenset(
+    {
+        "concurrency_not_reached",
+        "no_plateau",
+        "cached_input",
+        "repeated_prompts",
+        "first_wave_cold",
+        "anomaly",
+        "drifting",
+        "warmup_cut",
+        "in_flight_unbalanced",
+        "rate_unbalanced",
+        "steadiness_unknown",
+        "input_length_off",
+    }
+)
+"""What is no doubt where sessions think, share prefixes and come again: see `Summary.replays`."""
+
+
 def findings_of(run: RunFacts) -> tuple[Finding, ...]:
     """All doubts, worst first; within a severity in the order of the tables, then by point."""
     found = [*_about_run(run), *_about_points(run)]
+    if run.recording.plan.replay is not None:
+        found = [finding for finding in found if finding.code not in NOT_OF_REPLAYS]
     return tuple(sorted(found, key=lambda finding: SEVERITIES.index(finding.severity)))
 
 

@@ -113,6 +113,9 @@ class Frame:
         return sums_by(np.minimum(batch, k - 1), weight[inside], k)
 
 
+PROFILING_RULE = "the whole profiling of a replay, from its first turn to its last token"
+
+
 def window_frame(requests: Requests, load: str, known: Known) -> tuple[Frame, Window | None]:
     """The frame that figures come from: the plateau, or all but the warm-up without one."""
     window = plateau(requests, load)
@@ -121,6 +124,16 @@ def window_frame(requests: Requests, load: str, known: Known) -> tuple[Frame, Wi
         start, end = whole_span(requests, rows)
         return Frame(requests, load, start, end, rows, steady=False, known=known), None
     return frame_in(requests, load, window, known), window
+
+
+def profiling_frame(requests: Requests, load: str, known: Known) -> tuple[Frame, Window | None]:
+    """The frame of a replay: all of its profiling, from the first sending to the last token."""
+    rows = requests.in_window_phase
+    if not rows.any():
+        return window_frame(requests, load, known)
+    start, end = whole_span(requests, rows)
+    window = Window(start, end, PROFILING_RULE)
+    return Frame(requests, load, start, end, rows, steady=False, known=known), window
 
 
 def frame_in(requests: Requests, load: str, window: Window, known: Known) -> Frame:

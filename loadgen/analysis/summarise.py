@@ -8,17 +8,25 @@ from msgspec import structs
 from loadgen.analysis.facts import PointFacts, RunFacts, counts_of
 from loadgen.analysis.fidelity import describe_timing, fidelity
 from loadgen.analysis.findings import findings_of
-from loadgen.analysis.frame import Frame, Known, frame_in, whole_frame, window_frame
+from loadgen.analysis.frame import (
+    Frame,
+    Known,
+    frame_in,
+    profiling_frame,
+    whole_frame,
+    window_frame,
+)
 from loadgen.analysis.frontier import ladder_of
 from loadgen.analysis.knee import headline_of
 from loadgen.analysis.measures import measures_of, request_columns
 from loadgen.analysis.metrics import METRICS, Metric
 from loadgen.analysis.requests import Requests, rows_of_point
+from loadgen.analysis.sessions import replay_summary
 from loadgen.analysis.steady import floors_missed, judge
 from loadgen.analysis.verdict import reasons_of, verdict_of, worst_grade
 from loadgen.analysis.window import slots_of
 from loadgen.model.plan import PointPlan
-from loadgen.model.summary import PointSummary, Summary
+from loadgen.model.summary import PointSummary, ReplaySummary, Summary
 from loadgen.model.table import Floats, Recording, RunTable
 from loadgen.units import NS_PER_S, S_PER_H
 
@@ -56,8 +64,11 @@ def _point(
     metrics: Sequence[Metric],
 ) -> tuple[PointFacts, PointSummary]:
     health = tuple(h for h in recording.health if h.point == plan.index)
-    frame, window = window_frame(requests, plan.load, known)
+    framed = window_frame if recording.plan.replay is None else profiling_frame
+    frame, window = framed(requests, plan.load, known)
     steady, moved = judge(frame, window, recording.plan.floor)
+    if recording.plan.replay is not None:
+        moved = None  # a replay's profiling is one whole: nothing of it is cut
     if moved is not None and moved != window:
         frame, window = frame_in(requests, plan.load, moved, known), moved
     trust = fidelity(frame, health, recording.provenance.calibration)
@@ -111,9 +122,14 @@ def _summary(
         headline=headline_of(points),
         state=recording.state,
         verdict_reasons=reasons_of(findings),
+        replays=tuple(told for point in facts if (told := _replayed(point)) is not None),
         ladder=ladder_of(points, recording.plan.prices),
         timing_uncertainty=describe_timing([point.fidelity for point in facts]),
     )
+
+
+def _replayed(facts: PointFacts) -> ReplaySummary | None:
+    return None if facts.recording.plan.replay is None else replay_summary(facts)
 
 
 def _known(recording: Recording) -> Known:

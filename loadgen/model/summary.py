@@ -166,6 +166,67 @@ class LadderRung(Struct, frozen=True):
     reason: str = ""
 
 
+class DepthRow(Struct, frozen=True):
+    """Main agents' requests of turns `first` to `last` (None: and later)."""
+
+    first: int
+    last: int | None
+    requests: int
+    ttft_p50_s: float | None
+    ttft_p90_s: float | None
+    input_p50_tok: float | None
+
+
+class AgentRow(Struct, frozen=True):
+    """The main agents of all sessions, or all subagents."""
+
+    name: str
+    requests: int
+    ttft_p50_s: float | None
+    intvty_p90_tps: float | None
+    input_tok: float | None
+    output_tok: float | None
+
+
+class ReplaySummary(Struct, frozen=True):
+    """A replayed point by the definitions of published AgentX points (`docs/howto-agentx.md`).
+
+    Over successful requests of the profiling, times from their sending, percentiles linear.
+    Dictionaries are by percentile (p50, p75, p90, p95).
+    """
+
+    point: int
+    requests: int
+    span_s: float
+    itl_s: dict[str, float | None]
+    """(last token - first) / (output - 1) of each request."""
+    intvty_tps: dict[str, float | None]
+    """1 / the percentile of `itl_s`: p90 is the slow tail."""
+    e2e_norm_tps: dict[str, float | None]
+    """1 / the percentile of (last token - sent) / output."""
+    input_tok: float | None
+    cached_tok: float | None
+    output_tok: float | None
+    hit_designed: float | None
+    """Share of prompt blocks that a cache without bounds would find."""
+    hit_measured: float | None
+    """Cached share of the prompt tokens, as the server's usage tells."""
+    drift_frac: float | None
+    """Served prompt tokens over designed ones, less 1."""
+    depths: tuple[DepthRow, ...]
+    agents: tuple[AgentRow, ...]
+    fan_out_mean: float
+    fan_out_most: int
+    idle_frac: float
+    sessions: int
+    recycled: int
+    """Sessions that were not the first of their lane."""
+    traces: int
+    coverage_frac: float | None
+    not_comparable: tuple[str, ...]
+    """Why it can't stand beside published AgentX points; empty: it can."""
+
+
 class Summary(Struct, frozen=True):
     """The reading wing's result, stored in run.json and given to every output."""
 
@@ -178,6 +239,8 @@ class Summary(Struct, frozen=True):
     state: str
     summary_version: int = SUMMARY_VERSION
     verdict_reasons: tuple[str, ...] = ()
+    replays: tuple[ReplaySummary, ...] = ()
+    """One a point of a replay; else empty."""
     ladder: tuple[LadderRung, ...] = ()
     """For sweeps with declared GPUs; else empty."""
     timing_uncertainty: str = ""

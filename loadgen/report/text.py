@@ -23,6 +23,7 @@ from loadgen.report.headline import Answer, answers
 from loadgen.report.ladder import ladder_lines
 from loadgen.report.layout import DOT, WIDTH, flow, paragraph, printable, shortened, side_by_side
 from loadgen.report.rows import Sheet, blocks
+from loadgen.report.sessions import session_lines
 
 LABEL = 16
 """Columns that the word before a line takes, indent included."""
@@ -48,6 +49,7 @@ def _lines(summary: Summary, recording: Recording) -> Iterator[str]:
         _verdict(summary, recording),
         _answers(sheet),
         _figures(sheet),
+        list(session_lines(summary, recording.plan)),
         list(ladder_lines(summary)),
         _asides(summary, recording),
         _findings(summary),
