@@ -21,6 +21,8 @@ GC_FRAC = 0.05
 THROTTLED_FRAC = 0.01
 RETRANSMIT_FRACS = (0.001, 0.01)
 RETRANSMITS_MIN = 20
+OWN_SEGMENTS_FRAC = 0.2
+"""The kernel counts by host. With less of its traffic a run can't call lost segments its own."""
 BEHIND_NS = NS_PER_S
 BEHIND_BYTES = 64 << 20
 CEILING_FRACS = (0.6, 0.8)
@@ -107,13 +109,23 @@ def retransmits(facts: PointFacts) -> Doubt | None:
         sent = f"{host.retransmits} of {host.segments_sent} TCP segments were sent again"
         told.append(f"{sent} ({in_percent(again)})")
     if astray >= RETRANSMIT_FRACS[0]:
-        came = f"{host.out_of_order} of {host.segments_received} came out of order"
-        told.append(f"{came} ({in_percent(astray)})")
+        came = f"{host.out_of_order} of {host.segments_received} received TCP segments came"
+        told.append(f"{came} out of order ({in_percent(astray)})")
     if not told:
         return None
     text = f"{' and '.join(told)} at {facts.named()}, all connections of the client's host"
+    ours = _own_frac(facts, host.segments_received)
+    if ours < OWN_SEGMENTS_FRAC:
+        text += f", of whose traffic this run was {in_percent(ours)}"
     hint = "a lost segment holds back what came after it, at an answer's end for 200 ms and more"
-    return Doubt("doubt" if max(again, astray) >= RETRANSMIT_FRACS[1] else "note", text, hint)
+    severe = max(again, astray) >= RETRANSMIT_FRACS[1] and ours >= OWN_SEGMENTS_FRAC
+    return Doubt("doubt" if severe else "note", text, hint)
+
+
+def _own_frac(facts: PointFacts, received: int | None) -> float:
+    """The run's reads as a share of the segments that came to its host; 1 where none tells."""
+    reads = facts.requests.table.reads
+    return min(1.0, float(reads[reads > 0].sum()) / received) if received else 1.0
 
 
 def scribe_behind(facts: PointFacts) -> Doubt | None:

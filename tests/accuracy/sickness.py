@@ -6,13 +6,25 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from loadgen.measure.mockserver import running_mock
 
-SETTLE_S = 1.5
+SETTLE_S = 0.7
+SICKNESSES = {
+    "client_stalled",
+    "gc_pauses",
+    "cpu_throttled",
+    "retransmits",
+    "scribe_behind",
+    "clock_stepped",
+}
+CROWDED = {"host_contended", "client_bound", "steadiness_unknown", "drifting", "anomaly"}
+"""What a healthy run on a crowded machine may doubt, where the crowd is confirmed from outside."""
+
 Ailment = Callable[["Patient"], None]
 
 
@@ -45,10 +57,21 @@ class Diagnosis:
         return {code for code, severity in self.findings.items() if severity != "note"}
 
     @property
+    def is_sound(self) -> bool:
+        """No doubt at all, but what a confirmed crowd explains."""
+        allowed = CROWDED if "host_contended" in self.findings else set()
+        return not self.doubts - allowed
+
+    @property
     def health(self) -> dict[str, Any]:
         """The first worker's, at the first point."""
         first: dict[str, Any] = self.document["client_health"][0]
         return first
+
+    @property
+    def sicknesses(self) -> set[str]:
+        """Findings that name what ails client or host, notes among them; a crowd is none."""
+        return SICKNESSES & self.findings.keys()
 
     @property
     def told(self) -> str:
@@ -62,9 +85,10 @@ def diagnose(
     ail: Ailment | None = None,
     timetable: Mapping[str, float] | None = None,
     environment: Mapping[str, str] | None = None,
+    serving: AbstractContextManager[str] | None = None,
 ) -> Diagnosis:
-    """Runs `loadgen run` against a metronome; `ail` is done once it is under way."""
-    with running_mock(kind="metronome") as url:
+    """Runs `loadgen run` against a metronome, or `serving`; `ail` is done once it is under way."""
+    with serving or running_mock(kind="metronome") as url:
         command = [sys.executable, "-m", "loadgen", "run", url, "-m", "metronome"]
         command += ["--no-preflight", "--warmup", "0", "--isl", "16", "--workers", "1", *words]
         command += ["--extra-body", json.dumps(timetable or {"ttft_ms": 30, "itl_ms": 10})]

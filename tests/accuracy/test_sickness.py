@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.accuracy.lossy import NOT_HERE, in_a_network
 from tests.accuracy.sickness import Diagnosis, Patient, diagnose
 
 pytestmark = [
@@ -19,12 +20,15 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="stages its sicknesses by /proc"),
 ]
 
-HEALTHY_RUNS = 3
-HEALTHY_RUNS_SLOW = 20
-
-SICK = {"client_stalled", "gc_pauses", "cpu_throttled", "scribe_behind", "clock_stepped"}
-CROWDED = {"host_contended", "client_bound", "steadiness_unknown", "drifting", "anomaly"}
-"""What a healthy run on a crowded machine may doubt, where the crowd is confirmed from outside."""
+ROOT = Path(__file__).parents[2]
+HEALTHY_LOADS = [
+    ("closed:1", 20, 10),
+    ("closed:4", 20, 10),
+    ("closed:64", 40, 20),
+    ("constant:rate=20/s", 20, 10),
+    ("poisson:rate=20/s", 20, 10),
+]
+"""Load, answer length in tokens, gap between tokens in ms: four runs of each make the twenty."""
 
 
 def stopped(pid: int, for_s: float) -> None:
@@ -35,21 +39,29 @@ def stopped(pid: int, for_s: float) -> None:
         os.kill(pid, signal.SIGCONT)
 
 
-def in_worker(folder: Path, *lines: str) -> dict[str, str]:
-    """An environment in which workers, and nobody else, run these lines as they start."""
+def inside(role: str, folder: Path, *lines: str) -> dict[str, str]:
+    """An environment in which workers (or scribes), and nobody else, run these lines first."""
     body = "\n".join(f"    {line}" for line in lines)
-    condition = 'if "loadgen.measure.worker" in sys.orig_argv:'
+    condition = f'if "loadgen.measure.{role}" in sys.orig_argv:'
     (folder / "sitecustomize.py").write_text(f"import sys\n{condition}\n{body}\n")
-    return {"PYTHONPATH": str(folder)}
+    return {"PYTHONPATH": f"{folder}{os.pathsep}{ROOT}"}
+
+
+def assert_fires(code: str, found: Diagnosis) -> None:
+    """The finding is there, and no other sickness is blamed; lost segments may be anybody's."""
+    assert code in found.findings, found.told
+    others = found.sicknesses - {code, "retransmits"}
+    assert not others or "host_contended" in found.findings, found.told
 
 
 def test_a_worker_stopped_for_a_second_stood_still_and_sent_late(tmp_path: Path) -> None:
     def ail(patient: Patient) -> None:
         stopped(patient.worker, 1.0)
 
-    words = ("--load", "constant:rate=20/s", "--duration", "4s", "--osl", "20")
+    words = ("--load", "constant:rate=20/s", "--duration", "3s", "--osl", "20")
     found = diagnose(tmp_path, *words, ail=ail)
-    assert found.findings.get("client_stalled") == "doubt", found.told
+    assert_fires("client_stalled", found)
+    assert found.findings["client_stalled"] == "doubt"
     assert "late_sends" in found.findings, found.told
     assert found.document["summary"]["verdict"] != "valid"
 
@@ -58,16 +70,16 @@ def test_a_storm_of_the_collector_is_told(tmp_path: Path) -> None:
     storm = (
         "import gc, threading, time",
         "def storm():",
-        "    time.sleep(1.5)",
+        "    time.sleep(1.0)",
         "    held = [[] for _ in range(1_500_000)]",
         "    while held:",
         "        gc.collect()",
         "        time.sleep(0.2)",
         "threading.Thread(target=storm, daemon=True).start()",
     )
-    words = ("--load", "closed:4", "--duration", "4s", "--osl", "20")
-    found = diagnose(tmp_path, *words, environment=in_worker(tmp_path, *storm))
-    assert "gc_pauses" in found.findings, found.told
+    words = ("--load", "closed:4", "--duration", "3s", "--osl", "20")
+    found = diagnose(tmp_path, *words, environment=inside("worker", tmp_path, *storm))
+    assert_fires("gc_pauses", found)
     assert found.health["gc_pauses"] > 1
 
 
@@ -77,54 +89,74 @@ def test_a_step_of_the_clock_is_told_and_no_stamp_follows_it(tmp_path: Path) -> 
         "from loadgen import clock",
         "honest, began = clock.realtime_offset_ns, time.monotonic()",
         "def stepped():",
-        "    away = 2.0 < time.monotonic() - began < 2.3",
+        "    away = 1.5 < time.monotonic() - began < 1.8",
         "    return honest() + 500_000_000 * away",
         "clock.realtime_offset_ns = stepped",
     )
-    words = ("--load", "closed:4", "--duration", "4s", "--osl", "20")
-    found = diagnose(tmp_path, *words, environment=in_worker(tmp_path, *step))
-    assert "clock_stepped" in found.findings, found.told
+    words = ("--load", "closed:4", "--duration", "3s", "--osl", "20")
+    found = diagnose(tmp_path, *words, environment=inside("worker", tmp_path, *step))
+    assert_fires("clock_stepped", found)
     measures = found.document["summary"]["points"][0]["whole"]
     assert measures["itl_s.max"]["value"] is None or measures["itl_s.max"]["value"] < 0.45
 
 
+FAT = {"ttft_ms": 5, "itl_ms": 5, "tokens_per_chunk": 400}
+
+
 def test_a_scribe_that_does_not_write_is_told(tmp_path: Path) -> None:
     def ail(patient: Patient) -> None:
-        stopped(patient.scribe, 2.5)
+        stopped(patient.scribe, 2.2)
 
-    words = ("--load", "closed:32", "--duration", "5s", "--osl", "10000")
-    fat = {"ttft_ms": 5, "itl_ms": 5, "tokens_per_chunk": 400}
-    found = diagnose(tmp_path, *words, ail=ail, timetable=fat)
-    assert "scribe_behind" in found.findings, found.told
+    words = ("--load", "closed:32", "--duration", "3.5s", "--osl", "10000")
+    found = diagnose(tmp_path, *words, ail=ail, timetable=FAT)
+    assert_fires("scribe_behind", found)
     assert found.health["scribe_behind_bytes"] > 1_000_000
 
 
-def healthy(folder: Path) -> Diagnosis:
-    return diagnose(folder, "--load", "closed:4", "--duration", "4s", "--osl", "10")
+@pytest.mark.slow
+def test_a_disk_that_takes_three_seconds_for_a_write_is_told(tmp_path: Path) -> None:
+    slow = (
+        "import time",
+        "from loadgen.store.segments import SegmentWriter",
+        "honest, waits_s = SegmentWriter._write, [3.0]",
+        "def write(self, content):",
+        "    time.sleep(waits_s.pop() if waits_s else 0.0)",
+        "    honest(self, content)",
+        "SegmentWriter._write = write",
+    )
+    words = ("--load", "closed:32", "--duration", "5s", "--osl", "10000")
+    environment = inside("scribe", tmp_path, *slow)
+    found = diagnose(tmp_path, *words, timetable=FAT, environment=environment)
+    assert_fires("scribe_behind", found)
 
 
-def is_sound(found: Diagnosis) -> bool:
-    """No doubt at all, but what a confirmed crowd explains."""
-    allowed = CROWDED if "host_contended" in found.findings else set()
-    return not found.doubts - allowed and not SICK & found.doubts
+def test_too_few_requests_are_told(tmp_path: Path) -> None:
+    found = diagnose(tmp_path, "--load", "closed:2", "--requests", "6", "--osl", "10")
+    assert "too_few" in found.findings, found.told
+    measures = found.document["summary"]["points"][0]["measures"]
+    assert measures["ttft_s.p99"]["value"] is None
+    assert not found.sicknesses - {"retransmits"} or "host_contended" in found.findings
 
 
-def test_healthy_runs_fire_no_doubt_and_their_canary_is_heard(tmp_path: Path) -> None:
-    for number in range(HEALTHY_RUNS):
-        found = healthy(tmp_path / str(number))
-        assert is_sound(found), found.told
-        assert found.health["canary_n"] >= 20
-        assert found.health["canary_stamp"] == "kernel"
-        assert "canary alone" in found.document["summary"]["points"][0]["client_basis"]
+def test_a_healthy_run_fires_no_doubt_and_its_canary_is_heard(tmp_path: Path) -> None:
+    found = diagnose(tmp_path, "--load", "closed:4", "--duration", "3s", "--osl", "10")
+    assert found.is_sound, found.told
+    assert found.health["canary_n"] >= 20
+    assert found.health["canary_stamp"] == "kernel"
+    assert "canary alone" in found.document["summary"]["points"][0]["client_basis"]
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_twenty_healthy_runs_fire_no_doubt(tmp_path: Path) -> None:
-    for number in range(HEALTHY_RUNS_SLOW):
-        found = healthy(tmp_path / str(number))
+@pytest.mark.parametrize(("load", "osl", "itl_ms"), HEALTHY_LOADS)
+def test_twenty_healthy_runs_fire_no_doubt(
+    load: str, osl: int, itl_ms: float, tmp_path: Path
+) -> None:
+    for number in range(20 // len(HEALTHY_LOADS)):
+        words = ("--load", load, "--duration", "6s", "--osl", str(osl))
+        timetable = {"ttft_ms": 30, "itl_ms": itl_ms}
+        found = diagnose(tmp_path / str(number), *words, timetable=timetable)
         print(number, found.findings)
-        assert is_sound(found), found.told
+        assert found.is_sound, found.told
 
 
 @pytest.mark.slow
@@ -180,27 +212,16 @@ def test_a_cpu_quota_that_runs_out_is_told(tmp_path: Path) -> None:
     assert "cpu_throttled" in found.findings, found.told
 
 
-LOSSY = """
-ip link set lo up
-nft add table inet lossy || exit 77
-nft add chain inet lossy in '{ type filter hook input priority 0; }' || exit 77
-nft add rule inet lossy in tcp dport != 22 numgen random mod 100 '<' 3 drop || exit 77
-exec "$@"
-"""
-
-
 @pytest.mark.slow
-def test_packet_loss_is_told(tmp_path: Path) -> None:
-    if shutil.which("nft") is None or shutil.which("unshare") is None:
-        pytest.skip("needs nft and unshare")
-    script = (
-        "from pathlib import Path; from tests.accuracy.sickness import diagnose; import sys\n"
-        f"found = diagnose(Path({str(tmp_path)!r}), '--load', 'closed:8', '--duration', '5s',"
-        " '--osl', '50')\n"
-        "print(found.told); sys.exit('retransmits' not in found.findings)"
-    )
-    command = ["unshare", "-n", "sh", "-c", LOSSY, "sh", sys.executable, "-c", script]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
-    if ended.returncode == 77 or "unshare" in ended.stderr:
+@pytest.mark.parametrize("where", ["near", "far"])
+def test_packet_loss_is_told(where: str, tmp_path: Path) -> None:
+    if shutil.which("unshare") is None:
+        pytest.skip("needs unshare, ip and tc")
+    ended = in_a_network(where, tmp_path)
+    if ended.returncode == NOT_HERE or "unshare" in ended.stderr:
         pytest.skip(f"no lossy network can be made here: {ended.stderr.strip()}")
     assert ended.returncode == 0, ended.stdout + ended.stderr
+    told = [line for line in ended.stdout.splitlines() if line.startswith("retransmits ")]
+    assert told, ended.stdout
+    assert ("sent again" in told[0]) == (where == "near")
+    assert "out of order" in told[0]

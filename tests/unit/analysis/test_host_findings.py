@@ -60,6 +60,7 @@ SICKNESSES: list[tuple[str, str, dict[str, object], dict[str, object]]] = [
     ("retransmits", "doubt", {"retransmits": 20, "segments_sent": 2_000}, {}),
     ("retransmits", "note", {"out_of_order": 20, "segments_received": 20_000}, {}),
     ("retransmits", "doubt", {"out_of_order": 20, "segments_received": 2_000}, {}),
+    ("retransmits", "note", {"out_of_order": 200, "segments_received": 20_000}, {}),
     ("scribe_behind", "note", {}, {"scribe_behind_ns": 1000 * MS, "scribe_behind_bytes": 9}),
     ("scribe_behind", "doubt", {}, {"scribe_behind_bytes": 64 << 20}),
     ("canary_silent", "note", {}, {"canary_n": 19}),
@@ -92,6 +93,17 @@ def test_what_is_under_its_limit_or_explained_fires_nothing(
     host: dict[str, object], given: dict[str, object]
 ) -> None:
     assert not ALL & codes(run(client(host, **given))).keys()
+
+
+def test_segments_that_the_rest_of_a_busy_host_lost_are_not_called_the_runs() -> None:
+    """80 answers of 20 reads are 1,600 of what came."""
+    lost = {"retransmits": 900, "segments_sent": 30_000, "segments_received": 40_000}
+    (told,) = (f for f in run(client(lost)).findings if f.code == "retransmits")
+    assert told.severity == "note"
+    assert told.text == (
+        "900 of 30000 TCP segments were sent again (3.0 %) at c=1, all connections of the client's "
+        "host, of whose traffic this run was 4.0 %"
+    )
 
 
 @pytest.mark.parametrize(
