@@ -128,6 +128,8 @@ class Maker:
         self._sessions = tuple(sessions)
         self._again = again
         self.body_s = 0.0
+        self.body_bytes = 0
+        """Bodies are filled up to this."""
         self.asked: list[tuple[int, int, int | None, tuple[bytes | None, ...], int]] = []
         self.asked_sessions: list[int] = []
 
@@ -147,7 +149,7 @@ class Maker:
     ) -> bytes:
         self.asked.append((index, turn_no, max_output_tok, answers, clock.now_ns()))
         await asyncio.sleep(self.body_s)
-        return f"{index}/{turn_no}/{max_output_tok}".encode()
+        return f"{index}/{turn_no}/{max_output_tok}".encode().ljust(self.body_bytes)
 
 
 RULES = ReplayRules(warmup_turns=0, duration_s=100_000.0, system_idle_s=None, tree_idle_s=None)
