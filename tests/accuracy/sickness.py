@@ -6,14 +6,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from loadgen.errors import InputError
 from loadgen.measure.mockserver import running_mock
+from loadgen.store.folder import PROGRESS_FILE
+from loadgen.store.progress import Progress
 
-SETTLE_S = 0.7
+SETTLE_S = 0.5
 SICKNESSES = {
     "client_stalled",
     "gc_pauses",
@@ -22,7 +25,15 @@ SICKNESSES = {
     "scribe_behind",
     "clock_stepped",
 }
-CROWDED = {"host_contended", "client_bound", "steadiness_unknown", "drifting", "anomaly"}
+CROWDED = {
+    "host_contended",
+    "client_bound",
+    "steadiness_unknown",
+    "drifting",
+    "anomaly",
+    "in_flight_unbalanced",
+    "rate_unbalanced",
+}
 """What a healthy run on a crowded machine may doubt, where the crowd is confirmed from outside."""
 
 Ailment = Callable[["Patient"], None]
@@ -98,6 +109,7 @@ def diagnose(
         )
         if ail is not None:
             patient = _patient(run)
+            _wait_for_load(out)
             time.sleep(SETTLE_S)
             ail(patient)
         told, _ = run.communicate(timeout=90)
@@ -111,6 +123,16 @@ def _patient(run: "subprocess.Popen[str]") -> Patient:
             return Patient(run, roles["loadgen.measure.worker"], roles["loadgen.measure.scribe"])
         time.sleep(0.05)
     raise AssertionError("no worker was started")
+
+
+def _wait_for_load(out: Path) -> None:
+    for _ in range(300):
+        for path in out.glob(f"*/{PROGRESS_FILE}"):
+            with suppress(InputError):
+                if Progress.open(path.parent, writable=False).worker(0).issued:
+                    return
+        time.sleep(0.05)
+    raise AssertionError("no request was sent")
 
 
 def _children(parent: int) -> dict[int, str]:

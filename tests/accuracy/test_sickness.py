@@ -21,6 +21,8 @@ pytestmark = [
 ]
 
 ROOT = Path(__file__).parents[2]
+TRIES = 3
+"""Runs that a crowd disturbed, by counters outside the client, are made again."""
 HEALTHY_LOADS = [
     ("closed:1", 20, 10),
     ("closed:4", 20, 10),
@@ -87,9 +89,9 @@ def test_a_step_of_the_clock_is_told_and_no_stamp_follows_it(tmp_path: Path) -> 
     step = (
         "import time",
         "from loadgen import clock",
-        "honest, began = clock.realtime_offset_ns, time.monotonic()",
+        "honest = clock.realtime_offset_ns",
         "def stepped():",
-        "    away = 1.5 < time.monotonic() - began < 1.8",
+        "    away = time.monotonic() % 1.5 < 0.3",
         "    return honest() + 500_000_000 * away",
         "clock.realtime_offset_ns = stepped",
     )
@@ -139,7 +141,11 @@ def test_too_few_requests_are_told(tmp_path: Path) -> None:
 
 
 def test_a_healthy_run_fires_no_doubt_and_its_canary_is_heard(tmp_path: Path) -> None:
-    found = diagnose(tmp_path, "--load", "closed:4", "--duration", "3s", "--osl", "10")
+    for number in range(TRIES):
+        words = ("--load", "closed:4", "--duration", "3s", "--osl", "10")
+        found = diagnose(tmp_path / str(number), *words)
+        if found.is_sound or "host_contended" not in found.findings:
+            break
     assert found.is_sound, found.told
     assert found.health["canary_n"] >= 20
     assert found.health["canary_stamp"] == "kernel"
