@@ -14,17 +14,17 @@ def named() -> set[tuple[str, str]]:
     return {(file if "/" in file else f"tests/accuracy/{file}", test) for file, test in found}
 
 
-def tests_in(file: str) -> set[str]:
+def names_in(file: str) -> set[str]:
     text = (ROOT / file).read_text(encoding="utf-8")
     return set(re.findall(r"^(?:async )?def (test_\w+)\(", text, re.MULTILINE))
 
 
 def test_every_test_on_the_page_exists() -> None:
-    missing = {(file, test) for file, test in named() if test not in tests_in(file)}
+    missing = {(file, test) for file, test in named() if test not in names_in(file)}
     assert not missing
     assert len(named()) > 10
 
 
 def test_every_staged_sickness_is_on_the_page() -> None:
-    there = {(file, test) for file in OURS for test in tests_in(f"tests/accuracy/{file}")}
+    there = {(file, test) for file in OURS for test in names_in(f"tests/accuracy/{file}")}
     assert {(f"tests/accuracy/{file}", test) for file, test in there} <= named()
