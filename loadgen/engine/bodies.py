@@ -1,7 +1,8 @@
 """Request bodies of a replay, made elsewhere ahead of their due time."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+import heapq
+from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple, Protocol
 
 from loadgen.model.session import Session
@@ -61,12 +62,16 @@ class Bodies:
         self._waiting: dict[Key, asyncio.Future[bytes]] = {}
         self._held_bytes: dict[Key, float] = {}
         self._asked: dict[Key, asyncio.Task[None]] = {}
+        self._offers: dict[Key, Want] = {}
+        self._nearest: list[Want] = []
+        """A heap of offers; one that `_offers` no longer holds is void."""
         self._bytes_per_tok = FIRST_GUESS_BYTES_PER_TOK
         self.late = 0
         """Bodies that were not there when they were due."""
 
     async def take(self, want: Want) -> bytes:
         """The body, once it is there; asked for now where nobody did."""
+        self._offers.pop(want.key, None)
         if want.key not in self._waiting:
             self._ask(want)
         future = self._waiting.pop(want.key)
@@ -74,23 +79,33 @@ class Bodies:
         self.late += not future.done()
         return await future
 
-    def top_up(self, wants: Iterable[Want], now_ns: int) -> None:
-        """Asks for what may be due soon, nearest first, as far as there is room."""
-        if len(self._asked) >= ASKED_AT_ONCE:
+    def offer(self, want: Want) -> None:
+        """The body may be wanted then; the last word on its instant counts."""
+        known = self._offers.get(want.key)
+        if want.key in self._waiting or (known and known.due_at_ns == want.due_at_ns):
             return
+        self._offers[want.key] = want
+        heapq.heappush(self._nearest, want)
+
+    def top_up(self, now_ns: int) -> None:
+        """Asks for what may be due soon, nearest first, as far as there is room."""
         room_bytes = WAITING_BYTES - sum(self._held_bytes.values())
-        for want in sorted(wants):
-            if len(self._asked) >= ASKED_AT_ONCE or want.due_at_ns > now_ns + HORIZON_NS:
-                return
-            if want.key in self._waiting:
+        while self._nearest and len(self._asked) < ASKED_AT_ONCE:
+            want = self._nearest[0]
+            if self._offers.get(want.key) is not want:
+                heapq.heappop(self._nearest)
                 continue
             room_bytes -= self._guess_bytes(want)
-            if room_bytes < 0 and self._waiting:
+            if want.due_at_ns > now_ns + HORIZON_NS or (room_bytes < 0 and self._waiting):
                 return
+            heapq.heappop(self._nearest)
+            del self._offers[want.key]
             self._ask(want)
 
     def forget(self, index: int | None = None) -> None:
-        """Gives up what waits for one session, or everything that waits."""
+        """Gives up what waits or is offered for one session, or for all."""
+        for key in [key for key in self._offers if index in (None, key[0])]:
+            del self._offers[key]
         for key in [key for key in self._waiting if index in (None, key[0])]:
             del self._waiting[key]
             self._held_bytes.pop(key, None)

@@ -5,7 +5,7 @@ and spacing stay. Every worker of a run finds the same amount at the same idle i
 of them has the turn that ends it. Source of the rules: docs/howto-agentx.md.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from loadgen.engine.tree import Tree
@@ -64,11 +64,13 @@ class IdleCaps:
     slower workers find the same amount.
     """
 
-    def __init__(self, rules: ReplayRules, peers: Peers) -> None:
+    def __init__(
+        self, rules: ReplayRules, peers: Peers, trees: Callable[[], Sequence[Tree]]
+    ) -> None:
         self._system_ns = _ns(rules.system_idle_s)
         self._tree_ns = _ns(rules.tree_idle_s)
         self._peers = peers
-        self._start_at_ns = 0
+        self._trees = trees
         self._last_active_ns = 0
         self._period_ns: int | None = None
         """When the idle period of the whole run began; None while something is in flight."""
@@ -80,79 +82,79 @@ class IdleCaps:
 
     def start(self, at_ns: int) -> None:
         """Nothing before the profiling's start counts as idle."""
-        self._start_at_ns = self._last_active_ns = at_ns
+        self._last_active_ns = at_ns
+        self.publish(0)
 
     def ended(self, at_ns: int) -> None:
         """A request of this worker has ended."""
         self._last_active_ns = max(self._last_active_ns, at_ns)
 
-    def look(self, now_ns: int, trees: Sequence[Tree], active: int) -> None:
-        """Publishes, and moves what a cap moves by now."""
-        self._move_idle_trees(now_ns, trees)
+    def publish(self, active: int) -> None:
+        """Says what this worker does; while it is active nobody asks what it plans."""
+        planned = [] if active else [self._planned_ns(tree) for tree in self._trees()]
+        self._peers.publish(
+            in_flight=active,
+            next_due_ns=min((due_ns for due_ns in planned if due_ns is not None), default=0),
+            last_active_ns=self._last_active_ns,
+        )
+
+    def look(self, now_ns: int, active: int) -> bool:
+        """Publishes, and tells whether all trees were moved."""
         if active or not self._decided:
-            self._publish(trees, active)
-        since_ns = self._idle_since_ns()
+            self.publish(active)
+        since_ns = None if active else self._peers.idle_since_ns()
         if since_ns != self._period_ns:
             self._period_ns, self._decided = since_ns, False
-            self._publish(trees, active)
+            self.publish(active)
         if since_ns is None or self._system_ns is None or self._decided:
-            return
-        if now_ns >= since_ns + self._system_ns // 2:
-            self._decided = True
-            self._decide(since_ns + self._system_ns, trees)
+            return False
+        if now_ns < since_ns + self._system_ns // 2:
+            return False
+        self._decided = True
+        return self._cut_short(since_ns + self._system_ns)
 
-    def next_look_ns(self, now_ns: int, trees: Sequence[Tree], active: int) -> int:
-        """When to look again, if nothing changes: the next turn is due, or a cap may run out."""
-        wake_ns = [due_ns for tree in trees if (due_ns := self._wake_ns(tree)) is not None]
-        if not active and self._system_ns is not None:
-            wake_ns.append(now_ns + min(POLL_NS, max(self._system_ns // 8, NS_PER_MS)))
-            if self._period_ns is not None and not self._decided:
-                wake_ns.append(self._period_ns + self._system_ns // 2)
-        return min(wake_ns, default=now_ns + POLL_NS)
+    def next_look_ns(self, now_ns: int, active: int) -> int | None:
+        """When to look again though nothing changes; None: not before something does."""
+        if active or self._system_ns is None:
+            return None
+        poll_ns = now_ns + min(POLL_NS, max(self._system_ns // 8, NS_PER_MS))
+        if self._period_ns is None or self._decided:
+            return poll_ns
+        return min(poll_ns, self._period_ns + self._system_ns // 2)
 
-    def _wake_ns(self, tree: Tree) -> int | None:
-        """When the tree's next turn goes, as far as the tree's own cap decides."""
+    def wake_ns(self, tree: Tree) -> int | None:
+        """When the tree's next turn goes, as far as the tree itself decides; None: none may."""
         due_ns = tree.earliest_due_ns()
         if due_ns is None or self._tree_ns is None or tree.active:
             return due_ns
         return min(due_ns, tree.idle_since_ns + self._tree_ns)
 
-    def _move_idle_trees(self, now_ns: int, trees: Sequence[Tree]) -> None:
-        for tree in trees:
-            due_ns, wake_ns = tree.earliest_due_ns(), self._wake_ns(tree)
-            if due_ns is None or wake_ns is None or not wake_ns < due_ns or wake_ns > now_ns:
-                continue
-            tree.shift(due_ns - wake_ns, wake_ns)
-            self.tree_shifts += 1
-            self.tree_shift_ns += due_ns - wake_ns
-
-    def _idle_since_ns(self) -> int | None:
-        since_ns = self._peers.idle_since_ns()
-        return None if since_ns is None else max(since_ns, self._start_at_ns)
-
-    def _publish(self, trees: Sequence[Tree], active: int) -> None:
-        planned = [due_ns for tree in trees if (due_ns := self._planned_ns(tree)) is not None]
-        self._peers.publish(
-            in_flight=active,
-            next_due_ns=min(planned, default=0),
-            last_active_ns=self._last_active_ns,
-        )
+    def move_if_idle(self, tree: Tree, now_ns: int) -> None:
+        """Moves a tree that has been idle for as long as it may."""
+        due_ns, wake_ns = tree.earliest_due_ns(), self.wake_ns(tree)
+        if due_ns is None or wake_ns is None or wake_ns > now_ns or wake_ns == due_ns:
+            return
+        tree.shift(due_ns - wake_ns)
+        self.tree_shifts += 1
+        self.tree_shift_ns += due_ns - wake_ns
 
     def _planned_ns(self, tree: Tree) -> int | None:
         """The tree's next timer; where its own cap ends the idle period first, that instant."""
-        due_ns, wake_ns = tree.earliest_due_ns(), self._wake_ns(tree)
+        due_ns, wake_ns = tree.earliest_due_ns(), self.wake_ns(tree)
         if self._period_ns is None or self._system_ns is None or wake_ns is None:
             return due_ns
         return wake_ns if wake_ns <= self._period_ns + self._system_ns else due_ns
 
-    def _decide(self, until_ns: int, trees: Sequence[Tree]) -> None:
+    def _cut_short(self, until_ns: int) -> bool:
+        """Moves all trees so that the run's next turn goes then, if it would go later."""
         earliest_ns = self._peers.earliest_due_ns()
         if earliest_ns is None or earliest_ns <= until_ns:
-            return
-        for tree in trees:
-            tree.shift(earliest_ns - until_ns, until_ns)
+            return False
+        for tree in self._trees():
+            tree.shift(earliest_ns - until_ns)
         self.system_shifts += 1
         self.system_shift_ns += earliest_ns - until_ns
+        return True
 
 
 def _ns(seconds: float | None) -> int | None:

@@ -66,6 +66,8 @@ class Lane:
     warmup_left: int = 0
     upcoming: "asyncio.Task[Session | None] | None" = None
     """The next session, asked for when nothing of the tree is left to send."""
+    wake_ns: int | None = None
+    """When it has something to send, as its scheduler knows."""
     answers: dict[int, bytes | None] = field(default_factory=dict)
     """Live answers by turn, for live history."""
 
@@ -120,9 +122,9 @@ class Lane:
         tree = self.tree
         if tree is None:
             return
-        for number, due_at_ns in self.primers.items():
-            yield self.want(number, due_at_ns, phase)
         if not self.primed:
+            for number, due_at_ns in self.primers.items():
+                yield self.want(number, due_at_ns, phase)
             return
         live = tree.session.history == "live"
         near = [(at, n) for at, n in tree.near(now_ns) if not live or tree.is_ready(n)]

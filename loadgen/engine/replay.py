@@ -6,6 +6,7 @@ the rules: docs/howto-agentx.md.
 """
 
 import asyncio
+import heapq
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
@@ -20,6 +21,7 @@ from loadgen.engine.sessions import Stage
 from loadgen.engine.tree import Tree
 from loadgen.engine.waiting import Alarms, Bell
 from loadgen.model.exchange import Exchange, Outcome, Phase
+from loadgen.model.session import Session
 from loadgen.units import NS_PER_MS, ns_from_s
 
 LEAST_JUDGED = 20
@@ -53,8 +55,12 @@ class Replay:
         self._source = source
         self._stop_sends = stop_sends
         self._lanes = [Lane(number, load.n_lanes) for number in load.lanes]
-        self._caps = IdleCaps(load.rules, peers)
+        self._caps = IdleCaps(load.rules, peers, self._trees)
         self._bell = Bell()
+        self._touched: set[Lane] = set()
+        """Lanes that changed since they were last looked at."""
+        self._wakes: list[tuple[int, int, Lane]] = []
+        """A heap of lanes by wake-up, number; one whose lane says otherwise is void."""
         self._bodies = Bodies(source, self._start, self._bell.ring)
         self._group: asyncio.TaskGroup | None = None
         self._stage: Stage | None = None
@@ -146,12 +152,12 @@ class Replay:
 
     async def _play_phase(self, stage: Stage) -> None:
         self._stage = stage
+        self._touched.update(self._lanes)
         async with asyncio.TaskGroup() as group:
             self._group = group
             while self._goes_on(clock.now_ns()):
                 now_ns = clock.now_ns()
-                self._launch_due(now_ns)
-                self._fetch_ahead(now_ns)
+                self._look(now_ns)
                 await self._bell.until(self._next_look_ns(now_ns))
             await self._drain()
             self._bodies.forget()
@@ -167,7 +173,7 @@ class Replay:
             return not self.alarms.halted and any(lane.warming for lane in self._lanes)
         if now_ns >= self._end_at_ns:
             self.halt("duration")
-        if not self._active and not self._trees():
+        if all(lane.tree is None for lane in self._lanes):
             self.halt("no_more_sessions")
         return not self.alarms.halted
 
@@ -193,50 +199,71 @@ class Replay:
             return self._last_issue_ns + ns_from_s(self._rules.warmup_grace_s)
         return clock.now_ns() + max(self._load.grace_ns, 2 * self._longest_ns)
 
-    def _launch_due(self, now_ns: int) -> None:
-        if self._phase is Phase.WINDOW:
-            self._caps.look(now_ns, self._trees(), self._active)
-        else:
-            self._launch_primers(now_ns)
-        due = [
-            (due_at_ns, lane.number, number, lane)
-            for lane in self._lanes
-            for due_at_ns, number in lane.due(now_ns, self._phase)
-        ]
-        for due_at_ns, _, number, lane in sorted(due):
-            assert lane.tree is not None
-            lane.tree.launch(number)
-            lane.warmup_left -= self._phase is Phase.WARMUP
-            self._begin(self._play(lane, lane.tree, number, due_at_ns))
-        if due and self._phase is Phase.WINDOW:
-            self._caps.look(now_ns, self._trees(), self._active)
+    def _look(self, now_ns: int) -> None:
+        """Sends what is due and asks for what will be."""
+        if self._phase is Phase.WARMUP:
+            self._caps.publish(self._active)
+        elif self._caps.look(now_ns, self._active):
+            self._touched.update(self._lanes)
+        self._settle(now_ns)
+        before = self._active
+        while self._wakes and self._wakes[0][0] <= now_ns:
+            wake_ns, _, lane = heapq.heappop(self._wakes)
+            if lane.wake_ns == wake_ns:
+                lane.wake_ns = None
+                self._launch_due(lane, now_ns)
+        if self._active > before:
+            self._caps.publish(self._active)
+        self._settle(now_ns)
+        self._bodies.top_up(now_ns)
 
-    def _launch_primers(self, now_ns: int) -> None:
-        for lane in self._lanes:
-            for number in [n for n, due_at_ns in lane.primers.items() if due_at_ns <= now_ns]:
-                due_at_ns = lane.primers.pop(number)
-                lane.primers_out += 1
-                self._begin(self._prime(lane, number, due_at_ns))
-
-    def _fetch_ahead(self, now_ns: int) -> None:
-        for lane in self._lanes:
+    def _settle(self, now_ns: int) -> None:
+        """Notes when the lanes that changed wake next, and which bodies they will want."""
+        for lane in self._touched:
             if lane.tree is not None and lane.tree.all_sent and lane.upcoming is None:
-                lane.upcoming = self._start(self._source.session(lane.next_index))
-        self._bodies.top_up(
-            (want for lane in self._lanes for want in lane.wants(now_ns, self._phase)), now_ns
-        )
+                lane.upcoming = self._start(self._fetch_session(lane))
+            for want in lane.wants(now_ns, self._phase):
+                self._bodies.offer(want)
+            wake_ns = self._wake_ns(lane)
+            if wake_ns is not None and wake_ns != lane.wake_ns:
+                heapq.heappush(self._wakes, (wake_ns, lane.number, lane))
+            lane.wake_ns = wake_ns
+        self._touched.clear()
+
+    def _wake_ns(self, lane: Lane) -> int | None:
+        if lane.primers:
+            return min(lane.primers.values())
+        if lane.tree is None or not lane.primed:
+            return None
+        if self._phase is Phase.WINDOW:
+            return self._caps.wake_ns(lane.tree)
+        return lane.tree.earliest_due_ns() if lane.warmup_left else None
+
+    def _launch_due(self, lane: Lane, now_ns: int) -> None:
+        tree = lane.tree
+        assert tree is not None
+        self._touched.add(lane)
+        for number in [n for n, due_at_ns in lane.primers.items() if due_at_ns <= now_ns]:
+            lane.primers_out += 1
+            self._begin(self._prime(lane, number, lane.primers.pop(number)))
+        if self._phase is Phase.WINDOW:
+            self._caps.move_if_idle(tree, now_ns)
+        for due_at_ns, number in lane.due(now_ns, self._phase):
+            tree.launch(number)
+            lane.warmup_left -= self._phase is Phase.WARMUP
+            self._begin(self._play(lane, tree, number, due_at_ns))
 
     def _next_look_ns(self, now_ns: int) -> int:
         looks = [now_ns + NAP_NS, self._end_at_ns]
+        if self._wakes:
+            looks.append(self._wakes[0][0])
         if self._phase is Phase.WINDOW:
-            looks.append(self._caps.next_look_ns(now_ns, self._trees(), self._active))
-        else:
-            looks += (due_at_ns for lane in self._lanes for due_at_ns in lane.primers.values())
-            looks += (tree.earliest_due_ns() or FAR_NS for tree in self._warming_trees())
+            looks.append(self._caps.next_look_ns(now_ns, self._active) or FAR_NS)
         return min(looks)
 
-    def _warming_trees(self) -> list[Tree]:
-        return [lane.tree for lane in self._lanes if lane.tree and lane.primed and lane.warmup_left]
+    def _changed(self, lane: Lane) -> None:
+        self._touched.add(lane)
+        self._bell.ring()
 
     def _start(self, work: Coroutine[Any, Any, T]) -> "asyncio.Task[T]":
         assert self._group is not None
@@ -246,9 +273,9 @@ class Replay:
         self._active += 1
         self._start(work)
 
-    def _end(self) -> None:
+    def _end(self, lane: Lane) -> None:
         self._active -= 1
-        self._bell.ring()
+        self._changed(lane)
 
     # one turn
 
@@ -263,7 +290,7 @@ class Replay:
         is_root = tree.session.turns[number].stream == tree.root
         if exchange is not None and is_root and has_failed(exchange):
             self.halt("primer_failed")
-        self._end()
+        self._end(lane)
 
     async def _play(self, lane: Lane, tree: Tree, number: int, due_at_ns: int) -> None:
         exchange = await self._send(lane, number, due_at_ns)
@@ -275,7 +302,7 @@ class Replay:
             self._take_in(lane, tree, number, exchange)
         if tree.drained and not self.alarms.halted:
             await self._recycle(lane, tree)
-        self._end()
+        self._end(lane)
 
     def _take_in(self, lane: Lane, tree: Tree, number: int, exchange: Exchange) -> None:
         """What an answer means for the turns to come."""
@@ -305,7 +332,7 @@ class Replay:
         """The lane's next session, from its first turn on, due at the end of the last one."""
         self._finished += self._phase is Phase.WINDOW and not tree.closed
         if lane.upcoming is None:
-            lane.upcoming = self._start(self._source.session(lane.next_index))
+            lane.upcoming = self._start(self._fetch_session(lane))
         session = await lane.upcoming
         if self.alarms.halted:
             return
@@ -316,6 +343,11 @@ class Replay:
             pace = following.unpaced if self._phase is Phase.WARMUP else following.pace_from
             pace(tree.idle_since_ns)
         lane.take(following)
+
+    async def _fetch_session(self, lane: Lane) -> Session | None:
+        session = await self._source.session(lane.next_index)
+        asyncio.get_running_loop().call_soon(self._changed, lane)  # once this task has ended
+        return session
 
     async def _send(self, lane: Lane, number: int, due_at_ns: int) -> Exchange | None:
         """What the wire gave; None where the turn was called off before it could be sent."""
@@ -335,7 +367,7 @@ class Replay:
         self._last_issue_ns = clock.now_ns()
         if not tree.is_done(number):
             tree.sent(number, self._last_issue_ns)
-            self._bell.ring()
+            self._changed(lane)
         exchange = await stage.send(key, turn, body, due_at_ns)
         tally.returned(refused=exchange.failure is Outcome.REFUSED)
         stage.sink(exchange)

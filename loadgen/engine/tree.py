@@ -20,8 +20,8 @@ class _State(IntEnum):
 class Tree:
     """A session's turns by number, linked by their waits; played ones are done from the start.
 
-    `unpaced()` or `pace_from()` sets the clock going. Each turn then goes through `launch`, `sent`
-    and `done`, or `launch` and `called_off`.
+    `unpaced` or `pace_from` sets its clock, before anything is sent. Each turn then goes through
+    `launch`, `sent` and `done`, or `launch` and `called_off`.
     """
 
     def __init__(self, session: Session) -> None:
@@ -35,7 +35,6 @@ class Tree:
         """Turns launched and not ended."""
         self.idle_since_ns = 0
         """When a turn last ended, or the clock began."""
-        self._paced = True
         self._closed = False
         self._state = bytearray(len(session.turns))
         self._due_ns: dict[int, int] = {}
@@ -46,6 +45,7 @@ class Tree:
         self._read_streams()
         self._read_waits()
         self._skip_played()
+        self.pace_from(0)
 
     def _read_streams(self) -> None:
         last: dict[str, int] = {}
@@ -174,11 +174,10 @@ class Tree:
         self._near.clear()
         self._due_ns.clear()
 
-    def shift(self, by_ns: int, floor_ns: int) -> None:
-        """Everything to come is due earlier by as much, but not before `floor_ns`."""
-        for number, due_ns in self._due_ns.items():
-            if due_ns > floor_ns:
-                self._due_ns[number] = max(due_ns - by_ns, floor_ns)
+    def shift(self, by_ns: int) -> None:
+        """Everything to come is due earlier by as much."""
+        for number in self._due_ns:
+            self._due_ns[number] -= by_ns
 
     def due(self, until_ns: int) -> list[tuple[int, int]]:
         """Turns that may go by then as (due instant, number), in order."""
