@@ -103,8 +103,8 @@ class Exchange(Struct, frozen=True, gc=False):
     input_tok: int | None = None
     max_output_tok: int | None = None
     attempt: int = 1
-    late_looks: bytes = b""
-    """The client's late looks at its sockets meanwhile: native int64 triples of begin, end, and
-    the look before, since which what they read may have lain."""
+    late_reads: bytes = b""
+    """Reads in a look that found bytes lying for too long: native int64 pairs of the read's number
+    and the look before it, since which what it brought may have lain."""
     blocks: tuple[int, ...] = ()
     """The turn's designed blocks (`Turn.blocks`)."""

@@ -5,7 +5,7 @@ A content encoding is undone part by part, so that every plain byte keeps the re
 
 import zlib
 from array import array
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import sub
 
@@ -21,8 +21,8 @@ class Arrivals:
     """The body and, by read: `ends` (plain bytes in all), stamps and lags in ns.
 
     `at_ns` and `lag_ns` have one entry a read; `lag_ns` is 0 with user stamps, never negative.
-    `late` has (begin, end, look before) of the client's late looks meanwhile. `problem` says why
-    the body could not be read in full, else it is empty.
+    `late` has the look before each read that was made in a late one, by the read's number.
+    `problem` says why the body could not be read in full, else it is empty.
     """
 
     body: bytes
@@ -32,7 +32,7 @@ class Arrivals:
     received_bytes: int
     first_byte_at_ns: int | None
     problem: str = ""
-    late: tuple[tuple[int, int, int], ...] = ()
+    late: dict[int, int] = field(default_factory=dict)
 
 
 def take_arrivals(exchange: Exchange) -> Arrivals:
@@ -51,13 +51,13 @@ def take_arrivals(exchange: Exchange) -> Arrivals:
             (at for at, end in zip(at_ns, wire_ends, strict=False) if end > 0), None
         ),
         problem=problem,
-        late=_triples(exchange.late_looks),
+        late=_pairs(exchange.late_reads),
     )
 
 
-def _triples(raw: bytes) -> tuple[tuple[int, int, int], ...]:
-    flat = _ints("q", raw[: len(raw) - len(raw) % 24])
-    return tuple(zip(flat[::3], flat[1::3], flat[2::3], strict=True))
+def _pairs(raw: bytes) -> dict[int, int]:
+    flat = _ints("q", raw[: len(raw) - len(raw) % 16])
+    return dict(zip(flat[::2], flat[1::2], strict=True))
 
 
 def _ints(typecode: str, raw: bytes) -> "array[int]":

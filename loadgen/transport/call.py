@@ -101,7 +101,7 @@ class Sender:
             self._flights.discard(flight)
             if flight.connection is not None and flight.connection.reply is flight.reply:
                 flight.connection.abandon()
-        return flight.exchange(self._template, self._stepped_ns(), self._late_looks(flight))
+        return flight.exchange(self._template, self._stepped_ns())
 
     async def open_connections(self, count: int) -> None:
         """Opens connections ahead of their requests, until `count` are kept; failures are silent.
@@ -191,12 +191,6 @@ class Sender:
     def _stepped_ns(self) -> int:
         watch = self._pool.watch
         return 0 if watch is None else watch.clock.stepped_ns
-
-    def _late_looks(self, flight: Flight) -> bytes:
-        watch = self._pool.watch
-        if watch is None or flight.sent_at_ns is None:
-            return b""
-        return watch.late_looks_since(flight.sent_at_ns)
 
     def _proxy(self) -> str | None:
         """The proxy in force, with its credentials."""

@@ -132,11 +132,11 @@ def _late_reads(arrivals: Arrivals, shared: list[int]) -> dict[int, int]:
     waits: dict[int, int] = {}
     for no in shared:
         seen_ns = at_ns[no] + lag_ns[no]
-        look = next((look for look in arrivals.late if look[0] <= seen_ns <= look[1]), None)
-        if look is None and lag_ns[no] <= _LATE_NS:
+        looked_ns = arrivals.late.get(no)
+        if looked_ns is None and lag_ns[no] <= _LATE_NS:
             continue
         before_ns = [at_ns[no - 1] + lag_ns[no - 1]] if no else []
-        since_ns = max([*before_ns, *([look[2]] if look is not None else [])], default=at_ns[no])
+        since_ns = max([*before_ns, *([looked_ns] if looked_ns else [])], default=at_ns[no])
         waits[no] = max(0, seen_ns - since_ns)
     return waits
 

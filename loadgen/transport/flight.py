@@ -125,9 +125,7 @@ class Flight:
             return False
         return reply.ended and not reply.complete and not reply.read_at_ns
 
-    def exchange(
-        self, template: RequestTemplate, clock_step_ns: int, late_looks: bytes = b""
-    ) -> Exchange:
+    def exchange(self, template: RequestTemplate, clock_step_ns: int) -> Exchange:
         """What the wire gave, for good; `clock_step_ns` is the sum of all steps seen so far."""
         reply = self.reply or Reply()
         failure = self.failure or (Outcome.BAD_STREAM if reply.is_bad_http else None)
@@ -159,7 +157,7 @@ class Flight:
             sent_bytes=reply.sent_bytes,
             input_tok=self.turn.input_tok,
             max_output_tok=self.turn.max_output_tok,
-            late_looks=late_looks,
+            late_reads=reply.late_reads.tobytes(),
             blocks=self.turn.blocks,
         )
 

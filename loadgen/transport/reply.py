@@ -32,6 +32,7 @@ class Reply:
         "is_bad_http",
         "keep_alive",
         "kernel_stamped",
+        "late_reads",
         "marks",
         "on_body",
         "parts",
@@ -50,6 +51,8 @@ class Reply:
         self.marks: array[int] = array("i")
         self.read_at_ns: array[int] = array("q")
         self.seen_at_ns: array[int] = array("q")
+        self.late_reads: array[int] = array("q")
+        """Pairs of a read's number and the look before it, where the client looked late."""
         self.headers: list[tuple[bytes, bytes]] = []
         self.status: int | None = None
         self.headers_only = headers_only

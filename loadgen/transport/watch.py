@@ -4,12 +4,11 @@ The order on the loop is reads, then launches, then anything else; `guard` keeps
 """
 
 import asyncio
-from array import array
-from collections import deque
 from time import sleep
 
 from loadgen.clock import now_ns
 from loadgen.transport.connection import Connection
+from loadgen.transport.reply import Reply
 from loadgen.transport.sockets import READ, Poller, Roster, open_poller
 from loadgen.transport.stamps import (
     ANCILLARY_BYTES,
@@ -36,7 +35,6 @@ stream that are closer than this share a read, which is counted like all such.""
 
 LATE_NS = 500 * NS_PER_US
 """A look in which bytes had lain for longer than this, gathering included, was a late one."""
-LATE_LOOKS_KEPT = 1024
 
 
 class Watch:
@@ -56,7 +54,6 @@ class Watch:
         self._buffer = memoryview(bytearray(READ_BYTES))
         self._looked_at_ns = now_ns()
         self._found = 0
-        self._late_looks: deque[tuple[int, int, int]] = deque(maxlen=LATE_LOOKS_KEPT)
         loop.add_reader(self._poller.fileno(), self._wake)
 
     def guard(self) -> None:
@@ -84,7 +81,8 @@ class Watch:
         watched = self.roster.watched
         buffer = self._buffer
         buffers = (buffer,)
-        reads = worst_ns = 0
+        worst_ns = 0
+        replies: list[Reply | None] = []
         ready = self._poller.poll(0, READY_AT_ONCE)
         self._found = len(ready)
         for fd, mask in ready:
@@ -102,7 +100,7 @@ class Watch:
             if not size:
                 connection.lost(None)
                 continue
-            reads += 1
+            replies.append(connection.reply)
             if ancillary:
                 seconds, nanoseconds = unpack_stamp(ancillary[0][2])
                 at_ns = seconds * NS_PER_S + nanoseconds - clock.offset_ns
@@ -114,8 +112,8 @@ class Watch:
                 connection.reply.kernel_stamped = False
             if connection.take(buffer[:size], at_ns, seen_at_ns):
                 connection.finish()
-        self.reads += reads
-        self._note_look(worst_ns, look_ns, floor_ns)
+        self.reads += len(replies)
+        _note_late(replies, worst_ns, floor_ns)
         if self.roster.writable:
             self._write(look_ns)
 
@@ -131,22 +129,6 @@ class Watch:
             if now_ns() - since_ns > GUARD_NS:
                 return
 
-    def _note_look(self, worst_ns: int, look_ns: int, floor_ns: int) -> None:
-        if worst_ns > LATE_NS:
-            self._late_looks.append((look_ns, now_ns(), floor_ns))
-
-    def late_looks_since(self, at_ns: int) -> bytes:
-        """Looks that found bytes lying for too long and ended after `at_ns`, in order.
-
-        Native int64 triples: begin and end of the look, and the look before it, before which
-        nothing that it read had come. Only the latest 1,024 are known.
-        """
-        found = array("q")
-        for look in self._late_looks:
-            if look[1] >= at_ns:
-                found.extend(look)
-        return found.tobytes()
-
     def close(self) -> None:
         """Closes every connection and the poller."""
         for connection in list(self.roster.watched.values()):
@@ -154,3 +136,10 @@ class Watch:
         if not self._loop.is_closed():
             self._loop.remove_reader(self._poller.fileno())
         self._poller.close()
+
+
+def _note_late(replies: list[Reply | None], worst_ns: int, floor_ns: int) -> None:
+    """After a late look, tells each answer that its read was, and since when it may have lain."""
+    for reply in replies if worst_ns > LATE_NS else ():
+        if reply is not None:
+            reply.late_reads.extend((len(reply.seen_at_ns) - 1, floor_ns))

@@ -297,8 +297,8 @@ def test_a_read_that_shares_its_look_with_late_ones_is_late_though_its_own_end_w
     exchange = exchange_of(reads)
     assert "late_stamps" not in decode(exchange).flags
     seen_ns = array("q", exchange.seen_at_ns)[1]
-    look = array("q", [seen_ns - MS, seen_ns + MS, seen_ns - 150 * MS]).tobytes()
-    late = decode(structs.replace(exchange, late_looks=look))
+    late_reads = array("q", [1, seen_ns - 150 * MS]).tobytes()
+    late = decode(structs.replace(exchange, late_reads=late_reads))
     assert "late_stamps" in late.flags
     assert late.seen_lag_max_ns == 150 * MS
 
