@@ -127,6 +127,7 @@ class Maker:
     def __init__(self, sessions: Iterable[Session], *, again: bool = True) -> None:
         self._sessions = tuple(sessions)
         self._again = again
+        self.session_s = 0.0
         self.body_s = 0.0
         self.body_bytes = 0
         """Bodies are filled up to this."""
@@ -135,7 +136,7 @@ class Maker:
 
     async def session(self, index: int) -> Session | None:
         self.asked_sessions.append(index)
-        await asyncio.sleep(0)
+        await asyncio.sleep(self.session_s)
         if index >= len(self._sessions) and not self._again:
             return None
         return self._sessions[min(index, len(self._sessions) - 1)]

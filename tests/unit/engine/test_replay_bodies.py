@@ -134,6 +134,24 @@ def test_an_idle_cap_finds_the_body_ready() -> None:
     in_virtual_time(work)
 
 
+def test_bodies_of_an_overflowed_session_take_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bodies, "WAITING_BYTES", 1500)
+
+    async def work() -> None:
+        wire = Wire()
+        wire.failing = lambda key: 400 if key.session_id == "0-0-0" else None
+        sessions = [Session("s", chain(9, gap_s=0.0)), Session("t", chain(4, gap_s=0.0))]
+        maker = Maker(sessions, again=False)
+        maker.body_s = 0.5
+        maker.body_bytes = 1000
+        play = Play(wire, maker, overflowed=lambda exchange: exchange.http_status == 400)
+        await play.whole()
+        assert len(wire.sent) == 5
+        assert play.replay.counts().late_bodies == 1  # the first one after the overflow
+
+    in_virtual_time(work)
+
+
 def test_what_an_overflowed_session_would_have_sent_is_given_up() -> None:
     async def work() -> None:
         wire = Wire()

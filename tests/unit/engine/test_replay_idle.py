@@ -210,20 +210,33 @@ def test_a_tree_with_a_request_in_flight_is_not_idle() -> None:
     in_virtual_time(work)
 
 
+def test_a_tree_is_idle_from_the_profilings_start_on_and_not_from_before() -> None:
+    async def work() -> None:
+        sessions = [Session(f"s{n}", chain(3, gap_s=gap_s)) for n, gap_s in enumerate((400, 900))]
+        rules = replace(TREE, warmup_turns=1)
+        play = Play(Wire(), Maker(sessions, again=False), rules, (0, 1), 2)
+        await play.whole()
+        assert play.at_s(play.wire.named("root/1", lane=0).due_at_ns) == 0.0
+        assert play.at_s(play.wire.named("root/1", lane=1).due_at_ns) == 300.0
+
+    in_virtual_time(work)
+
+
 def test_the_trees_own_cap_ends_an_idle_time_of_the_run_without_moving_the_others() -> None:
     async def work() -> None:
-        # The run falls idle at 296 s; lane 1 has been idle since 1 s and goes at 301 s.
+        # The run falls idle at 294 s; lane 1 has been idle since 1 s and goes at 301 s.
         sessions = [
             Session("a", (turn("root/0"), turn("root/1", done("root/0", 400.0)))),
             Session("b", chain(2, gap_s=900.0)),
         ]
-        wire = Wire(lambda key: 296.0 if key.session_id == "0-0-0" else 1.0)
+        wire = Wire(lambda key: 294.0 if key.session_id == "0-0-0" else 1.0)
         rules = replace(TREE, system_idle_s=10.0)
         play = Play(wire, Maker(sessions, again=False), rules, (0, 1), 2)
         await play.whole()
         assert wire.named("root/1", lane=1).due_at_ns == (
             wire.named("root/0", lane=1).done_at_ns + 300 * S
         )
+        assert wire.named("root/1").due_at_ns == wire.named("root/1", lane=1).done_at_ns + 10 * S
         moved = play.replay.counts()
         assert moved.tree_shifts == 1
         assert moved.system_shifts == 1

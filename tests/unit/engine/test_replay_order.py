@@ -148,6 +148,18 @@ def test_a_lane_takes_the_next_session_when_root_and_background_children_are_don
     in_virtual_time(work)
 
 
+def test_a_session_that_is_made_slowly_keeps_its_due_instant() -> None:
+    async def work() -> None:
+        play = once(Session("x", chain(1)), Session("y", chain(1)))
+        play.maker.session_s = 7.0
+        await play.whole()
+        first, second = play.wire.sent
+        assert second.due_at_ns == first.done_at_ns
+        assert 5.9 * S < second.sent_at_ns - second.due_at_ns < 6.1 * S
+
+    in_virtual_time(work)
+
+
 def test_lanes_play_sessions_dealt_by_lane_and_pass() -> None:
     async def work() -> None:
         sessions = [Session(f"s{n}", chain(1), prompt_id=f"trace{n}") for n in range(9)]

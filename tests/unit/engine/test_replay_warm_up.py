@@ -119,6 +119,25 @@ def test_profiling_bodies_have_the_turns_own_limit_though_warm_up_asked_for_one_
     in_virtual_time(work)
 
 
+def test_a_body_made_for_the_warm_up_and_not_sent_there_is_made_anew() -> None:
+    async def work() -> None:
+        tree = (
+            turn("root/0"),
+            turn("x/0", done("root/0")),
+            turn("x/1", done("x/0")),
+            turn("y/0", done("root/0")),
+            turn("y/1", done("y/0")),
+        )
+        wire = Wire(lambda key: 9.0 if key.stream == "x" else 1.0)
+        rules = replace(RULES, warmup_turns=4)
+        play = Play(wire, Maker([Session("s", tree)], again=False), rules)
+        await play.whole()
+        assert (0, 2, 1) in [asked[:3] for asked in play.maker.asked]
+        assert wire.named("x/1").body == b"0/2/None"
+
+    in_virtual_time(work)
+
+
 def test_warm_up_keeps_joins_and_recycles_lanes_that_end() -> None:
     async def work() -> None:
         tree = (
