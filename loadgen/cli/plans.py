@@ -26,6 +26,8 @@ from loadgen.units import NS_PER_S
 from loadgen.workload import FORMATS, load_workload, open_workload, workload_sha256
 
 CHANGED = "synthetic"
+REPLAY_AFFINITY = "X-Correlation-ID"
+HEADER_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 REPLAY_GRACE_NS = 1800 * NS_PER_S
 """As long as the warm-up's: answers to long prompts take minutes on a loaded server."""
 
@@ -105,7 +107,9 @@ def _as_replay(plan: Plan, order: Order) -> Plan:
     )
     if any(point.slots is None for point in points):
         raise UsageError("recorded sessions need lanes", "use -c N")
-    return msgspec.structs.replace(plan, replay=rules, points=points)
+    affinity = plan.target.affinity or (REPLAY_AFFINITY,)
+    target = msgspec.structs.replace(plan.target, affinity=affinity)
+    return msgspec.structs.replace(plan, replay=rules, points=points, target=target)
 
 
 def _rest(options: SharedOptions) -> dict[str, Any]:
@@ -176,6 +180,8 @@ def _target(base_url: str, base: Plan | None, options: EndpointOptions) -> Targe
         insecure=options.insecure or None,
         use_proxy=False if options.no_proxy else None,
         fresh_connections=options.fresh_connections or None,
+        replicas=None if options.replica is None else tuple(map(without_login, options.replica)),
+        affinity=None if options.affinity is None else tuple(map(_header_name, options.affinity)),
         extra_body=None if options.extra_body is None else _json_object(options.extra_body),
     )
     headers = before.headers | {
@@ -183,6 +189,13 @@ def _target(base_url: str, base: Plan | None, options: EndpointOptions) -> Targe
         for name, value in map(parse_header, options.header or ())
     }
     return msgspec.structs.replace(before, base_url=without_login(url), headers=headers, **said)
+
+
+def _header_name(text: str) -> str:
+    """The name of a header. Raises: UsageError."""
+    if not text.strip() or not set(text.lower()) <= HEADER_LETTERS:
+        raise UsageError(f"`--affinity {text}`: this is no header's name", "as X-Session-ID")
+    return text
 
 
 def _json_object(text: str) -> dict[str, object]:

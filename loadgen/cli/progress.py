@@ -46,6 +46,8 @@ def _facts(status: "Status") -> dict[str, str]:
         "phase": f"{status.phase} {status.elapsed_s:.0f}{planned} s",
         "in flight": f"{status.in_flight} in flight",
     }
+    if status.sessions:
+        facts["sessions"] = status.sessions
     if status.out_tps is not None:
         facts["rate"] = f"{status.out_tps:,.0f} tok/s"
     if status.ttft_p50_s is not None:

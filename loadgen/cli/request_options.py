@@ -76,6 +76,25 @@ class EndpointOptions:
             metavar="K:V",
         ),
     ] = None
+    replica: Annotated[
+        list[str] | None,
+        option(
+            "--replica",
+            says="A further base URL of the same deployment; sessions are spread; repeatable.",
+            group=ENDPOINT,
+            metavar="URL",
+        ),
+    ] = None
+    affinity: Annotated[
+        list[str] | None,
+        option(
+            "--affinity",
+            says="A header that names the session, as X-Session-ID; repeatable. A replay sends "
+            "X-Correlation-ID.",
+            group=ENDPOINT,
+            metavar="NAME",
+        ),
+    ] = None
     extra_body: Annotated[
         str | None,
         option("--extra-body", says="Members added to every body.", group=ENDPOINT, metavar="JSON"),

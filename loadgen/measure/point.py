@@ -21,6 +21,7 @@ from loadgen.specs import parse_spec
 from loadgen.store.progress import WorkerRow
 from loadgen.transport.call import Sender
 from loadgen.transport.live import live_answer
+from loadgen.transport.replicas import Replicas
 from loadgen.units import NS_PER_S
 from loadgen.workload import Sessions
 
@@ -52,7 +53,12 @@ class Player(Protocol):
 
 
 def driver_of(
-    plan: Plan, point: PointPlan, share: Share, stagger_ns: int, feed: Feed, sender: Sender
+    plan: Plan,
+    point: PointPlan,
+    share: Share,
+    stagger_ns: int,
+    feed: Feed,
+    sender: Sender | Replicas,
 ) -> Driver:
     """The worker's share of a load of arrivals and slots."""
     shape: Shape = parse_spec(point.load, SHAPES)
@@ -75,7 +81,7 @@ class PointRun:
     """Made of a plan's point; `prepare`, then `run`, then `health`."""
 
     def __init__(
-        self, plan: Plan, point: PointPlan, share: Share, player: Player, sender: Sender
+        self, plan: Plan, point: PointPlan, share: Share, player: Player, sender: Sender | Replicas
     ) -> None:
         shape: Shape = parse_spec(point.load, SHAPES)
         self._point = point
@@ -176,7 +182,7 @@ class PointRun:
 class _Before:
     """Counters that run through all points, as they stood at the start of one."""
 
-    def __init__(self, sender: Sender) -> None:
+    def __init__(self, sender: Sender | Replicas) -> None:
         self.opened = sender.connections_opened
         self.reused = sender.connections_reused
         self.stale = sender.stale_reconnects

@@ -21,5 +21,7 @@ class Status:
     ttft_p50_s: float | None
     eta_s: float | None
     client_ok: bool
+    sessions: str = ""
+    """A replay's own figures: primers and warm-up requests left, lanes, sessions, subagents."""
     draining: bool = False
     """The user asked for the end: nothing more is sent, what is in flight is followed."""

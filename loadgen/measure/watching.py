@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from loadgen import clock
 from loadgen.measure.status import Status
 from loadgen.model.plan import Plan, PointPlan
-from loadgen.store.progress import Progress, ScribeRow
+from loadgen.store.progress import Progress, ScribeRow, WorkerRow
 from loadgen.units import NS_PER_MS, NS_PER_S, s_from_ns
 
 RATE_SPAN_NS = 3 * NS_PER_S
@@ -53,7 +53,7 @@ class Watcher:
             point_no=self._plan.points.index(point) + 1,
             points=len(self._plan.points),
             load=point.load,
-            phase=_phase(ok + failed, point.warmup_requests),
+            phase=self._phase(ok + failed, workers),
             elapsed_s=elapsed_s,
             planned_s=planned_s,
             in_flight=sum(row.in_flight for row in workers),
@@ -63,8 +63,28 @@ class Watcher:
             out_tps=self._rate(now_ns, totals.tokens),
             ttft_p50_s=_median_ttft_s([row.ttft_p50_ns for row in self._scribes()]),
             eta_s=self._eta_s(elapsed_s),
+            sessions=self._sessions(workers),
             client_ok=all(row.loop_lag_max_ns < CLIENT_LATE_NS for row in workers),
         )
+
+    def _phase(self, ended: int, workers: Sequence[WorkerRow]) -> str:
+        assert self._point is not None
+        if self._plan.replay is not None:
+            return "warm-up" if _warmup_left(workers) else "profiling"
+        return "warm-up" if ended < self._point.warmup_requests else "window"
+
+    def _sessions(self, workers: Sequence[WorkerRow]) -> str:
+        """How far a replay is; empty for other runs."""
+        if self._plan.replay is None:
+            return ""
+        primers = sum(row.primers_left for row in workers)
+        if primers or _warmup_left(workers):
+            left = sum(row.warmup_left for row in workers)
+            lanes = sum(row.lanes for row in workers)
+            return f"{lanes} lanes, {primers} primers and {left} warm-up requests left"
+        finished = sum(row.sessions_finished for row in workers)
+        subagents = sum(row.subagents_live for row in workers)
+        return f"{finished} sessions finished, {subagents} subagents at work"
 
     def _eta_s(self, elapsed_s: float) -> float | None:
         points = self._plan.points
@@ -101,8 +121,8 @@ class _Totals:
         self.ok, self.failed, self.tokens, self.records = ok, failed, tokens, records
 
 
-def _phase(ended: int, warmup: int) -> str:
-    return "warm-up" if ended < warmup else "window"
+def _warmup_left(workers: Sequence[WorkerRow]) -> int:
+    return sum(row.primers_left + row.warmup_left for row in workers)
 
 
 def _median_ttft_s(ttfts_ns: Sequence[int]) -> float | None:

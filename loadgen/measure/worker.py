@@ -42,7 +42,7 @@ from loadgen.measure.witness import Witness
 from loadgen.model.exchange import Outcome
 from loadgen.model.plan import PointPlan
 from loadgen.store.progress import Progress
-from loadgen.transport.call import Sender
+from loadgen.transport.replicas import sender_of
 from loadgen.workload import open_workload
 
 COMMAND_FD = 0
@@ -56,7 +56,7 @@ class Worker:
         plan = orders.plan
         self._plan = plan
         self._share = orders.share
-        self._sender = Sender(plan.target, plan.deadlines, orders.secrets)
+        self._sender = sender_of(plan.target, plan.deadlines, orders.secrets)
         self._builder = (
             None
             if orders.builder_fd is None

@@ -31,6 +31,12 @@ _OWN_HEADERS = frozenset(
 """What we must decide ourselves, or the bytes on the wire mean something else."""
 
 
+ROOT = "root"
+DYNAMO_SESSION, DYNAMO_PARENT = "x-dynamo-session-id", "x-dynamo-parent-session-id"
+STREAM_NAMES = frozenset({"x-correlation-id", DYNAMO_SESSION})
+"""Headers whose value is that of one conversation; all others carry the whole session's."""
+
+
 class RequestTemplate:
     """All of a request that does not change from turn to turn.
 
@@ -51,6 +57,7 @@ class RequestTemplate:
         self._nonce = secrets.token_hex(4)
         self._count = 0
         self.headers = self._fixed_headers(parts, target, secret_headers)
+        self._affinity = tuple(target.affinity)
         self._has_own_id = any(name == b"x-request-id" for name, _ in self.headers)
         lines = [b"POST " + self.path.encode() + b" HTTP/1.1"]
         lines += [name + b": " + value for name, value in self.headers]
@@ -64,7 +71,8 @@ class RequestTemplate:
         body = self._body_pieces(members)
         length = sum(map(len, body))
         request_id = b"" if self._has_own_id else b"\r\nx-request-id: " + self._request_id(key)
-        head = b"%b%b\r\ncontent-length: %d\r\n\r\n" % (self._head, request_id, length)
+        named = b"".join(b"\r\n" + name + b": " + value for name, value in self._names_of(key))
+        head = b"%b%b%b\r\ncontent-length: %d\r\n\r\n" % (self._head, request_id, named, length)
         if length <= SLICE_BYTES:
             return [b"".join((head, *body))]
         prefix, middle, suffix = body
@@ -80,10 +88,21 @@ class RequestTemplate:
 
     def headers_for(self, key: TurnKey, length: int) -> list[tuple[bytes, bytes]]:
         """All headers of a request with a body of `length` bytes."""
-        headers = [*self.headers, (b"content-length", b"%d" % length)]
+        headers = [*self.headers, *self._names_of(key), (b"content-length", b"%d" % length)]
         if not self._has_own_id:
             headers.append((b"x-request-id", self._request_id(key)))
         return headers
+
+    def _names_of(self, key: TurnKey) -> list[tuple[bytes, bytes]]:
+        """Headers that name the session, or its stream where the header is one of streams."""
+        named = []
+        for name in self._affinity:
+            session = f"{self._nonce}-{key.session_id}"
+            value = f"{session}-{key.stream}" if name.lower() in STREAM_NAMES else session
+            named.append((name.encode(), value.encode()))
+            if name.lower() == DYNAMO_SESSION and key.stream not in {"", ROOT}:
+                named.append((DYNAMO_PARENT.encode(), f"{session}-{ROOT}".encode()))
+        return named
 
     def _request_id(self, key: TurnKey) -> bytes:
         """Unique among all requests, and tells which one it was."""
