@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from loadgen import clock
 from loadgen.model.exchange import TurnKey
 from loadgen.model.session import Session, Turn
-from tests.unit.engine.replays import RULES, Board, Maker, Play, S, Wire, chain, done, turn
+from tests.unit.engine.replays import MS, RULES, Board, Maker, Play, S, Wire, chain, done, turn
 from tests.unit.engine.virtual_time import in_virtual_time
 
 SYSTEM = replace(RULES, system_idle_s=10.0)
@@ -23,6 +23,7 @@ def test_nothing_in_flight_lasts_ten_seconds_at_most() -> None:
         first, second, third = play.wire.sent
         assert second.due_at_ns == first.done_at_ns + 10 * S
         assert third.due_at_ns == second.done_at_ns + 10 * S
+        assert all(one.sent_at_ns - one.due_at_ns < 2 * MS for one in play.wire.sent)
         counts = play.replay.counts()
         assert (counts.system_shifts, counts.system_shift_ns) == (2, 220 * S)
 
@@ -163,6 +164,7 @@ def test_a_tree_is_idle_for_five_minutes_at_most_though_others_are_busy() -> Non
         one, two, three = (play.wire.named(f"root/{n}", lane=1) for n in range(3))
         assert two.due_at_ns == one.done_at_ns + 300 * S
         assert three.due_at_ns == two.done_at_ns + 300 * S
+        assert all(one.sent_at_ns - one.due_at_ns < 2 * MS for one in play.wire.sent)
         counts = play.replay.counts()
         assert (counts.tree_shifts, counts.tree_shift_ns) == (2, 800 * S)
         assert counts.system_shifts == 0
