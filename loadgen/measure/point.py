@@ -171,12 +171,13 @@ class PointRun:
         row.point = self._point.index
         row.issued = tally.issued
         row.ended = tally.ended
-        row.in_flight = tally.in_flight
         row.skipped = tally.skipped
         row.loop_lag_max_ns = witness.pulse.lag_max_ns
         row.heartbeat_ns = clock.now_ns()
         if isinstance(self._player, ReplayPlayer):
-            self._player.show(row)
+            self._player.show(row)  # it says itself what is in flight: its peers go by that
+        else:
+            row.in_flight = tally.in_flight
 
 
 class _Before:
