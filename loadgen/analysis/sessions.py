@@ -136,7 +136,8 @@ def not_comparable(facts: PointFacts) -> Iterator[str]:
 
 
 def _corpus_reasons(plan: Plan) -> Iterator[str]:
-    yield "the traces are not a verified corpus of AgentX v1.0"
+    made = plan.workload.label
+    yield f"the traces are {made}" if made else "the traces are no verified AgentX v1.0 corpus"
     if plan.workload.history != "recorded":
         yield "later prompts quote live answers, published ones the recorded"
     if not plan.workload.ignore_eos:

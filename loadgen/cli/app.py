@@ -7,7 +7,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 import loadgen
-from loadgen.cli import audit, demo, mock, probe, replay, report, run, selftest, sweep
+from loadgen.cli import audit, demo, mock, probe, replay, report, run, selftest, sweep, synth
 from loadgen.cli.commands import CONTEXT, add_command
 
 
@@ -29,6 +29,7 @@ COMMANDS: dict[str, Entry] = {
     "replay": Entry(replay.replay, replay.EXAMPLES),
     "report": Entry(report.report, report.EXAMPLES),
     "mock": Entry(mock.mock, mock.EXAMPLES, PASSED_ON),
+    "synth": Entry(synth.synth, synth.EXAMPLES),
     "audit": Entry(audit.audit, audit.EXAMPLES),
     "selftest": Entry(selftest.selftest, selftest.EXAMPLES),
 }

@@ -24,6 +24,7 @@ from loadgen.specs import parse_duration_ns, parse_rate_rps, parse_spec, parse_t
 from loadgen.transport.redact import REDACTED, is_secret_header
 from loadgen.units import NS_PER_S
 from loadgen.workload import FORMATS, load_workload, open_workload, workload_sha256
+from loadgen.workload.traces import first_label
 
 CHANGED = "synthetic"
 REPLAY_AFFINITY = "X-Correlation-ID"
@@ -107,9 +108,13 @@ def _as_replay(plan: Plan, order: Order) -> Plan:
     )
     if any(point.slots is None for point in points):
         raise UsageError("recorded sessions need lanes", "use -c N")
+    label = first_label(Path(plan.workload.path))
+    workload = msgspec.structs.replace(plan.workload, label=label)
     affinity = plan.target.affinity or (REPLAY_AFFINITY,)
     target = msgspec.structs.replace(plan.target, affinity=affinity)
-    return msgspec.structs.replace(plan, replay=rules, points=points, target=target)
+    return msgspec.structs.replace(
+        plan, replay=rules, points=points, target=target, workload=workload
+    )
 
 
 def _rest(options: SharedOptions) -> dict[str, Any]:

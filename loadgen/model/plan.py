@@ -87,6 +87,8 @@ class WorkloadPlan(Struct, frozen=True):
     """The body's member that limits an answer, where the format leaves the choice."""
     utility_calls: bool = False
     """Also sends recorded calls that belong to no agent (titles, summaries)."""
+    label: str = ""
+    """What made-up data call themselves; stands in every report."""
     sha256: str = ""
     """Hash over format, options and data, without the salt."""
 

@@ -19,7 +19,8 @@ def session_lines(summary: Summary, plan: Plan) -> Iterator[str]:
         if number:
             yield ""
         point = next(point for point in summary.points if point.index == replay.point)
-        yield from _point(replay, f"lanes {point.concurrency}")
+        made = [plan.workload.label] if plan.workload.label else []
+        yield from _point(replay, " · ".join([*made, f"lanes {point.concurrency}"]))
     for replay in summary.replays[:1]:
         yield from _comparable(replay)
 

@@ -15,6 +15,15 @@ _NAMED = 20
 """So many traces that were left out are named; of more, their number is told."""
 
 
+def first_label(path: Path) -> str:
+    """What the first trace of a corpus calls itself; empty for recorded ones.
+
+    Raises: InputError where there is none that can be read.
+    """
+    corpus = Corpus(path)
+    return parse_recording(corpus.document(0), corpus.where(0)).label if len(corpus) else ""
+
+
 class Traces:
     """The usable traces of a corpus by number, in file order; each is read when asked for.
 
