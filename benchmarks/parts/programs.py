@@ -63,9 +63,13 @@ def loadgen_command(job: Job, port: int, folder: Path) -> list[str]:
         f" --requests {job.requests} --warmup 0 --isl 8 --osl {job.tokens} --no-preflight"
         f" --workers {job.workers} --quiet --out {folder}"
     )
+    return [loadgen_python(), *words.split(), "--extra-body", job.timetable]
+
+
+def loadgen_python() -> str:
+    """The interpreter of an installation as users have it, where there is one, else this one."""
     base = _python_of("loadgen")
-    python = str(base) if base.exists() else sys.executable
-    return [python, *words.split(), "--extra-body", job.timetable]
+    return str(base) if base.exists() else sys.executable
 
 
 def _limit(job: Job, port: int, folder: Path) -> list[str]:

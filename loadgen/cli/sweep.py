@@ -87,7 +87,13 @@ def carry_out(
     from loadgen.cli.keys import secrets_of
     from loadgen.cli.output import write_pieces
     from loadgen.cli.plans import Order, plan_of, require_known_data
-    from loadgen.cli.targets import is_mock, reachable, require_no_bare_mock
+    from loadgen.cli.targets import (
+        DEFAULT_PROFILE,
+        LONG_PROFILE,
+        is_mock,
+        reachable,
+        require_no_bare_mock,
+    )
 
     named = shared.endpoint.url or target or ""
     if shared.endpoint.url and target and shared.endpoint.url != target:
@@ -103,7 +109,8 @@ def carry_out(
         shown = named if is_mock(named) else plan.target.base_url
         write_pieces(dry_run_lines(plan, shown))
         return 0
-    with reachable(named or plan.target.base_url) as url:
+    profile = DEFAULT_PROFILE if plan.replay is None else LONG_PROFILE
+    with reachable(named or plan.target.base_url, profile) as url:
         from loadgen.cli.live import conduct
 
         plan = plan_of(replace(order, base_url=url), shared)

@@ -7,6 +7,8 @@ from loadgen.errors import UsageError
 
 MOCK = "mock:"
 DEFAULT_PROFILE = "small"
+LONG_PROFILE = "gb200-node"
+"""For recorded sessions, whose prompts don't fit into the small one's context."""
 
 
 def require_no_bare_mock(target: str) -> None:
@@ -25,8 +27,10 @@ def is_mock(target: str) -> bool:
 
 
 @contextmanager
-def reachable(target: str) -> Iterator[str]:
+def reachable(target: str, profile: str = DEFAULT_PROFILE) -> Iterator[str]:
     """The base URL of the target; a mock runs as long as the block lasts.
+
+    `profile`: the mock's where the target names none.
 
     Raises:
         UsageError: a profile that isn't there or can't be read.
@@ -37,7 +41,7 @@ def reachable(target: str) -> Iterator[str]:
         return
     from loadgen.measure.mockserver import running_mock
 
-    with running_mock(known_profile(target.removeprefix(MOCK) or DEFAULT_PROFILE)) as url:
+    with running_mock(known_profile(target.removeprefix(MOCK) or profile)) as url:
         yield url
 
 

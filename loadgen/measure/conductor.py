@@ -33,6 +33,9 @@ LOOK_PERIOD_S = 0.2
 START_LEAD_NS = 10 * NS_PER_MS
 """Between telling the workers and the start instant, so that all of them make it in time."""
 
+PROFILING_LEAD_NS = NS_PER_S
+"""The same after a replay's warm-up: time for the bodies of all that is due at once then."""
+
 STAGGER_MAX_NS = 20 * NS_PER_S
 
 
@@ -117,7 +120,7 @@ class Conductor:
     async def _begin_profiling(self, point: PointPlan) -> None:
         """When every worker's warm-up is over, all go on at one instant."""
         gaps_ns = await asyncio.gather(*(pair.quiet() for pair in self._pairs))
-        start_at_ns = clock.now_ns() + START_LEAD_NS
+        start_at_ns = clock.now_ns() + PROFILING_LEAD_NS
         least_ns = min((gap_ns for gap_ns in gaps_ns if gap_ns is not None), default=0)
         self._watcher.start_point(point, start_at_ns)
         self._tell_all(Begin(start_at_ns, least_ns))
