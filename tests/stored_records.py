@@ -102,6 +102,7 @@ records = st.builds(
         tenant=_words,
         prompt_id=_words,
         phase=st.sampled_from(Phase),
+        stream=_words,
     ),
     outcome=st.sampled_from(Outcome),
     due_at_ns=_instants,
@@ -149,6 +150,7 @@ records = st.builds(
     reasoning_chars=_counts,
     content_chars=_counts,
     tool_chars=_counts,
+    blocks=st.lists(st.tuples(_counts, _counts), max_size=2).map(lambda p: sum(p, ())),
     events=event_lists(),
     output_text=st.none() | _words,
 )
