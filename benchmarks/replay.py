@@ -1,4 +1,4 @@
-"""64 lanes of sessions with prompts of 100,000 to 400,000 tokens: lateness and memory of the client.
+"""Replays of 64 lanes with prompts of 100,000 to 400,000 tokens: the client's lateness and memory.
 
     python benchmarks/replay.py [--short] [--lanes N] [--seconds S] [--scale X,...]
 
@@ -59,8 +59,8 @@ class Row:
 
 
 HEAD = """\
-| delays x | requests | body mean / largest | lag p50 | lag p99 | lag max | loop lag p99 | memory | \
-CPU of a core | < 10 ms, < 1.5 GB |
+| delays x | requests | body mean / largest | lag p50 | lag p99 | lag max | loop lag p99 | memory |\
+ CPU of a core | < 10 ms, < 1.5 GB |
 |---|---|---|---|---|---|---|---|---|---|"""
 
 

@@ -52,6 +52,7 @@ def demo(
     Starts it, measures it at six concurrencies, prints the table and the verdict, keeps the
     report. Takes less than 45 s.
     """
+    from loadgen.cli.plans import Order
     from loadgen.cli.sweep import carry_out
 
     shared = SharedOptions(
@@ -60,4 +61,4 @@ def demo(
         results=ResultOptions(out=out, format=output, quiet=quiet),
     )
     loads = tuple(f"closed:{count}" for count in COUNTS)
-    return carry_out("demo", f"mock:{profile or ''}", loads, loads, shared)
+    return carry_out(Order("demo", "", loads, loads), f"mock:{profile or ''}", shared)

@@ -13,10 +13,8 @@ SECONDS_PER_HOUR = 3600.0
 
 def dry_run_lines(plan: Plan, target: str) -> Iterator[str]:
     """Lines of a screen, each with its newline. Nothing is sent, not even a probe."""
-    workload = plan.workload
-    turns = "" if workload.turns == "1" else f" · {workload.turns} turns a session"
     yield f"would send to {target} · {plan.target.model or 'its first model'}\n"
-    yield f"{workload.name}: isl {workload.isl} · osl {workload.osl}{turns} · seed {plan.seed}\n\n"
+    yield f"{_prompts(plan)}\n\n"
     for point in plan.points:
         yield f"  {point.load:<24}{_extent(point)}\n"
     yield "\n"
@@ -24,8 +22,19 @@ def dry_run_lines(plan: Plan, target: str) -> Iterator[str]:
     yield f"  requests  {_requests(plan)}\n"
     yield f"  tokens    {_tokens(plan)}\n"
     minutes = _minutes(plan)
-    yield f"  minutes   {_minutes_text(minutes)}\n"
+    before = "" if plan.replay is None else ", after a warm-up that the server's speed decides"
+    yield f"  minutes   {_minutes_text(minutes)}{before}\n"
     yield f"  cost      {_cost(plan, minutes)}\n"
+
+
+def _prompts(plan: Plan) -> str:
+    """Which prompts, in a line; for a replay also by which rules."""
+    workload, rules = plan.workload, plan.replay
+    if rules is not None:
+        changed = "; ".join(rules.deviations) or "unchanged"
+        return f"{workload.format} {workload.path} · rules {rules.name}, {changed}"
+    turns = "" if workload.turns == "1" else f" · {workload.turns} turns a session"
+    return f"{workload.name}: isl {workload.isl} · osl {workload.osl}{turns} · seed {plan.seed}"
 
 
 def _extent(point: PointPlan) -> str:
@@ -56,6 +65,8 @@ def _requests(plan: Plan) -> str:
     if len(known) == len(wanted):
         turns = "" if plan.workload.turns == "1" else " (each turn is one)"
         return f"{sum(known):,.0f}{turns}"
+    if plan.replay is not None:
+        return "as recorded, at the pace of the server's answers"
     return "as many as the server answers in that time (--requests N sets a number)"
 
 
@@ -63,6 +74,8 @@ def _tokens(plan: Plan) -> str:
     """Input and output tokens, where lengths and requests are plain numbers."""
     wanted = [_wanted(plan, point) for point in plan.points]
     known = [count for count in wanted if count is not None]
+    if plan.replay is not None:
+        return "as recorded"
     isl, osl = plan.workload.isl, plan.workload.osl
     if not (isl.isdigit() and osl.isdigit()):
         return f"isl {isl}, osl {osl} a request"

@@ -2,7 +2,8 @@
 
 import math
 import secrets as chance
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -14,23 +15,19 @@ from loadgen.cli.keys import parse_header, without_login
 from loadgen.cli.options import LoadOptions, MoneyOptions, SharedOptions
 from loadgen.cli.plan_file import DEFAULT_DURATION_NS, DEFAULT_WORKLOAD, PlanFile, load_plan
 from loadgen.cli.request_options import EndpointOptions, PromptOptions
-from loadgen.cli.rules import RULES, rules_of
+from loadgen.cli.rules import as_replay
 from loadgen.cli.system_file import load_system
 from loadgen.errors import UsageError
 from loadgen.measure.workers import workers_for
-from loadgen.model.plan import Deadlines, Plan, PointPlan, ReplayRules, TargetPlan, WorkloadPlan
+from loadgen.model.plan import Deadlines, Plan, PointPlan, TargetPlan, WorkloadPlan
 from loadgen.schedule import SHAPES
 from loadgen.specs import parse_duration_ns, parse_rate_rps, parse_spec, parse_tokens
 from loadgen.transport.redact import REDACTED, is_secret_header
 from loadgen.units import NS_PER_S
-from loadgen.workload import FORMATS, load_workload, open_workload, workload_sha256
-from loadgen.workload.traces import first_label
+from loadgen.workload import load_workload, open_workload, workload_sha256
 
 CHANGED = "synthetic"
-REPLAY_AFFINITY = "X-Correlation-ID"
 HEADER_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
-REPLAY_GRACE_NS = 1800 * NS_PER_S
-"""As long as the warm-up's: answers to long prompts take minutes on a loaded server."""
 
 Name = Literal["demo", "sweep", "run", "replay"]
 
@@ -43,8 +40,10 @@ class Order:
     base_url: str
     loads: tuple[str, ...] | None
     default_loads: tuple[str, ...]
-    rules: ReplayRules | None = None
-    """Set for a replay; a sweep over recorded sessions takes the published ones."""
+    rules: str | None = None
+    """The name of a replay's rules; None: those of `--config`, else the published ones."""
+    rule_changes: Mapping[str, Any] = field(default_factory=dict)
+    """What a replay's rules have instead, by the names of `ReplayRules`."""
     between_points: str | None = None
 
 
@@ -74,7 +73,7 @@ def plan_of(order: Order, options: SharedOptions) -> Plan:
         **_rest(options),
         **_given(between_points=order.between_points),
     )
-    plan = _as_replay(plan, order)
+    plan = as_replay(plan, order.command, order.rules, _rule_changes(order, options))
     if options.load.workers is None and (file is None or not file.says_workers):
         plan = msgspec.structs.replace(plan, workers=workers_for(plan))
     if not plan.preflight and not plan.target.model:
@@ -85,36 +84,11 @@ def plan_of(order: Order, options: SharedOptions) -> Plan:
     return plan
 
 
-def _as_replay(plan: Plan, order: Order) -> Plan:
-    """Recorded sessions in lanes under rules; any other plan as it is. Raises: UsageError."""
-    made = FORMATS.get(plan.workload.format)
-    if made is None or not made.on_demand:
-        return msgspec.structs.replace(plan, replay=None)
-    if order.command == "run":
-        raise UsageError(
-            "recorded sessions are replayed, not sent as a load",
-            "use `loadgen replay`, or `loadgen sweep --workload` for several concurrencies",
-        )
-    rules = order.rules or plan.replay or RULES["agentx"]
-    if order.rules is None and plan.points[0].duration_ns not in {None, DEFAULT_DURATION_NS}:
-        length_s = (plan.points[0].duration_ns or 0) / NS_PER_S
-        rules = rules_of(rules.name, {"duration_s": length_s})
-    length_ns = round(rules.duration_s * NS_PER_S)
-    points = tuple(
-        msgspec.structs.replace(
-            point, duration_ns=length_ns, requests=None, warmup_requests=0, grace_ns=REPLAY_GRACE_NS
-        )
-        for point in plan.points
-    )
-    if any(point.slots is None for point in points):
-        raise UsageError("recorded sessions need lanes", "use -c N")
-    label = first_label(Path(plan.workload.path))
-    workload = msgspec.structs.replace(plan.workload, label=label)
-    affinity = plan.target.affinity or (REPLAY_AFFINITY,)
-    target = msgspec.structs.replace(plan.target, affinity=affinity)
-    return msgspec.structs.replace(
-        plan, replay=rules, points=points, target=target, workload=workload
-    )
+def _rule_changes(order: Order, options: SharedOptions) -> dict[str, Any]:
+    """What was said over a replay's rules."""
+    said = options.load.duration
+    length_s = None if said is None else parse_duration_ns(said) / NS_PER_S
+    return _given(duration_s=length_s, seed=options.prompts.seed) | dict(order.rule_changes)
 
 
 def _rest(options: SharedOptions) -> dict[str, Any]:

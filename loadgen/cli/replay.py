@@ -40,7 +40,7 @@ class RuleOptions:
     """The rule set, and what is changed against it."""
 
     rules: Annotated[
-        str,
+        str | None,
         option(
             "--rules",
             says="agentx: as published; mvp: its predecessor; smoke: a minute, for a first try. "
@@ -48,7 +48,7 @@ class RuleOptions:
             group=LOAD,
             metavar="NAME",
         ),
-    ] = "agentx"
+    ] = None
     start: Annotated[
         str | None,
         option(
@@ -94,7 +94,7 @@ class RuleOptions:
         bool, option("--skip-bad", says="Names bad traces and goes on without them.", group=LOAD)
     ] = False
 
-    def changes(self, duration: str | None, seed: int | None) -> dict[str, Any]:
+    def changes(self) -> dict[str, Any]:
         """What was said, by the names of `ReplayRules`."""
         from loadgen.specs import parse_duration_ns
 
@@ -102,8 +102,6 @@ class RuleOptions:
             return None if text == "none" else parse_duration_ns(text) / 1e9
 
         said: dict[str, Any] = {}
-        if duration is not None:
-            said["duration_s"] = seconds(duration)
         if self.start is not None:
             said["start_from_frac"], said["start_until_frac"] = _range(self.start)
         if self.system_idle is not None:
@@ -114,7 +112,6 @@ class RuleOptions:
             "time_scale": self.time_scale,
             "warmup_turns": self.warmup_turns,
             "max_context_tok": self.max_context,
-            "seed": seed,
         }
         return said | {name: value for name, value in plain.items() if value is not None}
 
@@ -133,22 +130,36 @@ def replay(
     Prints the verdict, the speed of a user's slow tail, cache hits designed and measured, and
     whether the result may be compared with published AgentX points, and why not.
     """
-    from loadgen.cli.rules import rules_of
-    from loadgen.workload.files import bundled_path
+    from loadgen.cli.plans import Order
 
     if shared.prompts.workload is not None:
         raise UsageError("`--workload` and a replay's traces are one thing", "use --traces PATH")
     if shared.load.requests is not None:
         raise UsageError("a replay ends by time, not by requests", "use --duration TIME")
-    chosen = rules_of(rules.rules, rules.changes(shared.load.duration, shared.prompts.seed))
-    path = traces or str(bundled_path(BUNDLED))
-    skip = ",skip_bad=true" if rules.skip_bad else ""
     if concurrency is not None and concurrency < 1:
         raise UsageError(f"`--concurrency {concurrency}`: at least 1")
-    prompts = replace(shared.prompts, workload=f"agentx:path='{path}'{skip}")
-    load = f"closed:{concurrency or 1}"
-    options = replace(shared, prompts=prompts)
-    return carry_out("replay", target, (load,), (load,), options, chosen)
+    order = Order(
+        "replay",
+        "",
+        None if concurrency is None else (f"closed:{concurrency}",),
+        ("closed:1",),
+        rules=rules.rules,
+        rule_changes=rules.changes(),
+    )
+    named = _workload(traces, configured=shared.results.config is not None, rules=rules)
+    return carry_out(
+        order, target, replace(shared, prompts=replace(shared.prompts, workload=named))
+    )
+
+
+def _workload(traces: str | None, *, configured: bool, rules: RuleOptions) -> str | None:
+    """The traces as a workload; None: those of `--config`."""
+    from loadgen.workload.files import bundled_path
+
+    if traces is None and configured:
+        return None
+    skip = ",skip_bad=true" if rules.skip_bad else ""
+    return f"agentx:path='{traces or bundled_path(BUNDLED)}'{skip}"
 
 
 def _range(text: str) -> tuple[float, float]:

@@ -40,7 +40,10 @@ def run(
     Prints the verdict and the distribution of every metric, and keeps every record in a folder
     of its own.
     """
+    from loadgen.cli.plans import Order
+
     if load is not None and concurrency is not None:
         raise UsageError("`--load` and `--concurrency` both name the load", "give one of them")
     named = load if concurrency is None else f"closed:{concurrency}"
-    return carry_out("run", target, None if named is None else (named,), (DEFAULT_LOAD,), shared)
+    order = Order("run", "", None if named is None else (named,), (DEFAULT_LOAD,))
+    return carry_out(order, target, shared)

@@ -8,7 +8,7 @@ from loadgen.cli.options import SharedOptions
 from loadgen.errors import UsageError
 
 if TYPE_CHECKING:
-    from loadgen.model.plan import ReplayRules
+    from loadgen.cli.plans import Order
 
 EXAMPLES = """
 loadgen sweep http://localhost:8000
@@ -40,12 +40,23 @@ Between = Annotated[
         metavar="CMD",
     ),
 ]
+Rules = Annotated[
+    str | None,
+    option(
+        "--rules",
+        says="For recorded sessions. agentx: as published; mvp: its predecessor; smoke: a minute,"
+        " for a first try. Default: agentx.",
+        group=LOAD,
+        metavar="NAME",
+    ),
+]
 
 
 def sweep(
     target: Target = None,
     concurrency: Counts = None,
     between_points: Between = None,
+    rules: Rules = None,
     *,
     shared: SharedOptions,
 ) -> int:
@@ -55,6 +66,7 @@ def sweep(
     best aggregate, the knee, and a table of latencies, and keeps every record in a folder of
     its own.
     """
+    from loadgen.cli.plans import Order
     from loadgen.specs import parse_counts
 
     counts = None if concurrency is None else parse_counts(concurrency)
@@ -66,7 +78,8 @@ def sweep(
         )
     loads = None if counts is None else _closed(counts)
     default = _closed(parse_counts(DEFAULT_COUNTS))
-    return carry_out("sweep", target, loads, default, shared, between_points=between_points)
+    order = Order("sweep", "", loads, default, rules=rules, between_points=between_points)
+    return carry_out(order, target, shared)
 
 
 def _closed(counts: tuple[int, ...]) -> tuple[str, ...]:
@@ -74,19 +87,11 @@ def _closed(counts: tuple[int, ...]) -> tuple[str, ...]:
     return tuple(f"closed:{count}" for count in counts)
 
 
-def carry_out(
-    command: str,
-    target: str | None,
-    loads: tuple[str, ...] | None,
-    default_loads: tuple[str, ...],
-    shared: SharedOptions,
-    rules: "ReplayRules | None" = None,
-    between_points: str | None = None,
-) -> int:
-    """The exit code of a run of these loads, or 0 after what `--dry-run` prints."""
+def carry_out(order: "Order", target: str | None, shared: SharedOptions) -> int:
+    """The exit code of a run as ordered, or 0 after what `--dry-run` prints."""
     from loadgen.cli.keys import secrets_of
     from loadgen.cli.output import write_pieces
-    from loadgen.cli.plans import Order, plan_of, require_known_data
+    from loadgen.cli.plans import plan_of, require_known_data
     from loadgen.cli.targets import (
         DEFAULT_PROFILE,
         LONG_PROFILE,
@@ -99,8 +104,7 @@ def carry_out(
     if shared.endpoint.url and target and shared.endpoint.url != target:
         raise UsageError("a target was named twice, as TARGET and as `--url`")
     require_no_bare_mock(named)
-    asked = "http://mock" if is_mock(named) else named
-    order = Order(command, asked, loads, default_loads, rules, between_points)  # type: ignore[arg-type]
+    order = replace(order, base_url="http://mock" if is_mock(named) else named)
     plan = plan_of(order, shared)
     require_known_data(plan)
     if shared.results.dry_run:
