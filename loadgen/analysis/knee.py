@@ -52,7 +52,8 @@ def knee_on(
     if at is None:
         text = f"not reached: 95 % of the fitted maximum lies at c={curve.knee_c:.3g}{span}, {by}"
         return None, text
-    return at, f"95 % of {curve.max_tps:.4g} tok/s from c={curve.knee_c:.3g}{span}, {by}"
+    found = f"c={curve.knee_c:.3g}{span}: 95 % of {curve.max_tps:.4g} tok/s"
+    return at, f"the first point past the fitted {found}, {by}"
 
 
 def _curve_of(rated: Sequence[tuple[PointSummary, float]]) -> SaturationFit | None:

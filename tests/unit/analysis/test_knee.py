@@ -62,7 +62,8 @@ def test_six_points_and_more_are_fitted_and_the_knee_has_an_interval() -> None:
     true_knee, _ = knee_of_curve(USL, np.array([100, 0.02, 0.0005]))
     assert low <= true_knee <= high
     assert headline.knee == 5
-    assert headline.knee_text.startswith("95 % of 15")
+    assert headline.knee_text.startswith("the first point past the fitted c=")
+    assert ": 95 % of 15" in headline.knee_text
     assert "by USL through 8 points" in headline.knee_text
 
 
