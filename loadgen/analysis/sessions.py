@@ -14,7 +14,7 @@ from loadgen.analysis.window import in_flight_steps
 from loadgen.model.plan import Plan, ReplayRules
 from loadgen.model.summary import AgentRow, DepthRow, ReplaySummary
 from loadgen.model.table import ABSENT, Flags, Floats
-from loadgen.units import NS_PER_S
+from loadgen.units import NS_PER_S, S_PER_H
 
 PERCENTS = (50, 75, 90, 95)
 DEPTHS = (0, 1, 2, 4, 8, 16, 32, 64, 128)
@@ -36,6 +36,8 @@ def replay_summary(facts: PointFacts) -> ReplaySummary | None:
     start, end = int(table.sent_at_ns[rows].min()), int(requests.end_at_ns[rows].max())
     span_s = (end - start) / NS_PER_S
     per_tok = (e2e_s / output_tok)[rows]
+    plays = _plays(requests, requests.in_window_phase)
+    finished = sum((lane, play + 1) in plays for lane, play in plays)
     return ReplaySummary(
         point=facts.plan.index,
         requests=int(rows.sum()),
@@ -55,11 +57,25 @@ def replay_summary(facts: PointFacts) -> ReplaySummary | None:
         fan_out_most=_in_flight(requests, rows, span_s)[1],
         idle_frac=_in_flight(requests, rows, span_s)[2],
         sessions=len({str(name) for name in table.session_id[rows]}),
-        recycled=sum(str(name).rpartition("-")[2] != "0" for name in set(table.session_id[rows])),
+        recycled=sum(play > 0 for _, play in plays),
+        finished=finished,
+        usd_per_session=_ratio(_price_usd(facts.recording.plan, span_s), float(finished)),
         traces=len({str(name) for name in table.prompt_id[rows]}),
         coverage_frac=coverage(requests, rows, facts.recording.plan.replay),
         not_comparable=tuple(not_comparable(facts)),
     )
+
+
+def _plays(requests: Requests, rows: Flags) -> set[tuple[str, int]]:
+    """(lane, which of its plays) of these requests' sessions."""
+    names = {str(name).rpartition("-") for name in requests.table.session_id[rows]}
+    return {(lane, int(play)) for lane, _, play in names if play.isdigit()}
+
+
+def _price_usd(plan: Plan, span_s: float) -> float | None:
+    """What the declared GPUs cost in that time; None where no price was given."""
+    per_hour = plan.prices.get("gpu_usd_per_h")
+    return None if per_hour is None else per_hour * plan.prices.get("gpus", 1.0) * span_s / S_PER_H
 
 
 def itl_of(requests: Requests) -> Floats:

@@ -221,6 +221,10 @@ class ReplaySummary(Struct, frozen=True):
     sessions: int
     recycled: int
     """Sessions that were not the first of their lane."""
+    finished: int
+    """Sessions after which their lane began another."""
+    usd_per_session: float | None
+    """The declared GPUs' price of the profiling over the finished sessions."""
     traces: int
     coverage_frac: float | None
     not_comparable: tuple[str, ...]

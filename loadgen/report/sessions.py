@@ -56,6 +56,9 @@ def _point(replay: ReplaySummary, name: str) -> Iterator[str]:
         f"{_percent(replay.hit_designed)} designed",
         f"prompts {_percent(replay.drift_frac)} longer than designed",
     )
+    if replay.usd_per_session is not None:
+        usd = f"${replay.usd_per_session:,.4g} a finished session"
+        yield from _flow("cost", usd, f"{replay.finished} finished")
     for agent in replay.agents:
         yield from _flow(
             agent.name,
