@@ -5,6 +5,7 @@ Source: docs/howto-agentx.md.
 """
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 
@@ -55,6 +56,7 @@ def replay_summary(facts: PointFacts) -> ReplaySummary | None:
         agents=tuple(_agents(requests, rows, itl_s)),
         fan_out_mean=_in_flight(requests, rows, span_s)[0],
         fan_out_most=_in_flight(requests, rows, span_s)[1],
+        fan_out=tuple(fan_out(requests, rows)),
         idle_frac=_in_flight(requests, rows, span_s)[2],
         sessions=len({str(name) for name in table.session_id[rows]}),
         recycled=sum(play > 0 for _, play in plays),
@@ -203,6 +205,17 @@ def _in_flight(requests: Requests, rows: Flags, span_s: float) -> tuple[float, i
         return 0.0, int(level.max(initial=0)), 0.0
     mean = float((level[:-1] * widths_s).sum()) / span_s
     return mean, int(level.max()), float(widths_s[level[:-1] == 0].sum()) / span_s
+
+
+def fan_out(requests: Requests, rows: Flags, parts: int = 20) -> list[float]:
+    """Requests in flight on average over equal parts of the span, in order."""
+    sent, ended = requests.table.sent_at_ns[rows], requests.end_at_ns[rows]
+    edges = np.linspace(float(sent.min()), float(ended.max()), parts + 1)
+    width = max(edges[1] - edges[0], 1.0)
+    return [
+        float(np.clip(np.minimum(ended, high) - np.maximum(sent, low), 0, None).sum() / width)
+        for low, high in pairwise(edges)
+    ]
 
 
 def _drift(requests: Requests, rows: Flags) -> float | None:

@@ -229,6 +229,8 @@ class ReplaySummary(Struct, frozen=True):
     coverage_frac: float | None
     not_comparable: tuple[str, ...]
     """Why it can't stand beside published AgentX points; empty: it can."""
+    fan_out: tuple[float, ...] = ()
+    """Requests in flight on average over each twentieth of the span."""
 
 
 class Summary(Struct, frozen=True):

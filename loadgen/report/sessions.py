@@ -41,6 +41,8 @@ def _point(replay: ReplaySummary, name: str) -> Iterator[str]:
         f"{replay.fan_out_most} at most",
         f"{replay.idle_frac:.1%} of the time nothing",
     )
+    if replay.fan_out:
+        yield from _flow("  over time", " ".join(f"{level:.1f}" for level in replay.fan_out))
     computed = None
     if replay.input_tok is not None and replay.cached_tok is not None:
         computed = replay.input_tok - replay.cached_tok

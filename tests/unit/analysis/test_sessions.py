@@ -84,6 +84,9 @@ def test_speed_tokens_and_hits_are_those_of_the_profiling() -> None:
     assert found.drift_frac == pytest.approx(40 / (64 * 55))
     assert found.fan_out_most == 1
     assert 0 < found.idle_frac < 1
+    assert len(found.fan_out) == 20
+    assert sum(found.fan_out) / 20 == pytest.approx(found.fan_out_mean, rel=1e-6)
+    assert max(found.fan_out) == pytest.approx(1.0)
 
 
 def test_agents_and_depths_stand_apart() -> None:
