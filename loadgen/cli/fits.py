@@ -27,14 +27,17 @@ def require_fit(plan: Plan, observed: Observed) -> str | None:
     guessed = " by estimate" if found.estimated else ""
     longest = f"{found.longest_tok + added_tok:,}{guessed}"
     if found.over < found.of:
+        what = "prompts don't fit with their answers" if plan.replay is None else "traces don't fit"
+        cure = "" if plan.replay is None else f"; --max-context {limit_tok} leaves them out"
         return (
-            f"warning: {found.over:,} of {found.of:,} prompts don't fit with their answers into "
-            f"the model's {limit_tok:,} tokens (the longest takes {longest}); they will fail"
+            f"warning: {found.over:,} of {found.of:,} {what} into "
+            f"the model's {limit_tok:,} tokens (the longest takes {longest}); they will fail{cure}"
         )
+    cure = "--isl and --osl" if plan.replay is None else "other --traces"
     raise UsageError(
         f"no prompt fits: prompt and answer take up to {longest} tokens, the model holds "
         f"{limit_tok:,}",
-        "ask for less with --isl and --osl; --no-preflight sends them all the same",
+        f"ask for less with {cure}; --no-preflight sends them all the same",
     )
 
 

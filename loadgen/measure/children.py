@@ -29,6 +29,8 @@ from loadgen.model.plan import Plan, Share
 T = TypeVar("T", Ready, Quiet, PointDone)
 
 START_LIMIT_S = 60.0
+BUILT_START_LIMIT_S = 1800.0
+"""Where a builder reads recordings first: gigabytes of them, and maybe from afar."""
 LEAVE_LIMIT_S = 30.0
 
 
@@ -47,7 +49,8 @@ class Pair:
 
     async def ready(self) -> None:
         """Returns when the worker can start the prepared point. Raises `LoadgenError`."""
-        async with asyncio.timeout(START_LIMIT_S):
+        limit_s = START_LIMIT_S if self._builder is None else BUILT_START_LIMIT_S
+        async with asyncio.timeout(limit_s):
             await self._expect(Ready)
 
     async def quiet(self) -> int | None:

@@ -68,7 +68,7 @@ def _load(summary: Summary, plan: Plan) -> list[str]:
         facts.append("not streamed")
     if plan.workers > 1:
         facts.append(f"{plan.workers} workers")
-    facts.append(f"seed {plan.seed}")
+    facts.append(f"seed {plan.seed if plan.replay is None else plan.replay.seed}")
     return [*facts, f"label {printable(plan.label)}"] if plan.label else facts
 
 
@@ -84,10 +84,11 @@ def _lengths(recording: Recording) -> list[str]:
     """Prompt and answer lengths asked and served, cache state."""
     plan, table = recording.plan, recording.table
     workload = plan.workload
+    isl, osl = (workload.isl, workload.osl) if plan.replay is None else ("as recorded",) * 2
     forced = ", forced" if workload.ignore_eos else ""
     return [
-        _length("isl", _first_known(table.usage_input_tok, table.input_tok), workload.isl, ""),
-        _length("osl", _first_known(table.usage_output_tok, table.own_tok), workload.osl, forced),
+        _length("isl", _first_known(table.usage_input_tok, table.input_tok), isl, ""),
+        _length("osl", _first_known(table.usage_output_tok, table.own_tok), osl, forced),
         _cache(plan, table),
     ]
 

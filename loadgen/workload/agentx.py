@@ -139,11 +139,8 @@ class Agentx:
 
     def rows_over(self, limit_tok: int, count: Callable[[str], int] | None = None) -> Overlong:
         """Traces with a request that doesn't fit together with its answer."""
-        longest = self._traces.longest_tok
-        over = 0
-        if longest > limit_tok:
-            over = sum(self._traces[n].longest_tok > limit_tok for n in range(len(self._traces)))
-        return Overlong(over, len(self._traces), longest, estimated=False)
+        over = self._traces.count_over(limit_tok)
+        return Overlong(over, len(self._traces), self._traces.longest_tok, estimated=False)
 
     @cached_property
     def _filler(self) -> Filler:

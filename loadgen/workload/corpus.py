@@ -111,6 +111,16 @@ class Corpus:
         self._lines.append(line)
 
 
+def signature(path: Path) -> tuple[tuple[str, int, int], ...]:
+    """Names, sizes and times of the files that would be read: the same, the same corpus.
+
+    Raises: InputError as `Corpus` does.
+    """
+    with _errors_of(path):
+        found = [(file, file.stat()) for file in _files_at(path)]
+    return tuple((str(file), stat.st_size, stat.st_mtime_ns) for file, stat in found)
+
+
 def _files_at(path: Path) -> list[Path]:
     """The files to read, by name.
 

@@ -149,6 +149,16 @@ def test_traces_with_a_request_over_the_context_are_left_out_whole(tmp_path: Pat
         Traces(path, max_context_tok=999)
 
 
+def test_a_corpus_that_changed_is_read_anew(tmp_path: Path) -> None:
+    path = corpus(tmp_path, trace("a", request(0.0)))
+    assert [Traces(path)[0].trace_id, Traces(path)[0].trace_id] == ["a", "a"]
+    changed = corpus(tmp_path, trace("b", request(0.0)), trace("c", request(0.0, in_tok=6400)))
+    assert changed == path
+    traces = Traces(path)
+    assert [traces[0].trace_id, traces[1].trace_id] == ["b", "c"]
+    assert (traces.count_over(1000), traces.count_over(10_000)) == (1, 0)
+
+
 def test_every_allowance_is_told_with_its_count(tmp_path: Path) -> None:
     odd = trace(
         "odd",
