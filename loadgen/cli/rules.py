@@ -11,11 +11,14 @@ from loadgen.errors import UsageError
 from loadgen.model.plan import Plan, ReplayRules
 from loadgen.units import NS_PER_S
 from loadgen.workload import FORMATS
+from loadgen.workload.corpus import signature
 from loadgen.workload.traces import first_label
 
 AFFINITY = "X-Correlation-ID"
 GRACE_NS = 1800 * NS_PER_S
 """As long as the warm-up's: answers to long prompts take minutes on a loaded server."""
+LONG_READ_BYTES = 200_000_000
+"""Traces of this size take seconds to read."""
 
 RULES: dict[str, ReplayRules] = {
     "agentx": ReplayRules(),
@@ -117,3 +120,13 @@ def rules_of(
 
 def _shown(value: Any) -> str:
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def reading_notice(plan: Plan) -> str | None:
+    """What to say before traces are read that take long to read; None for others."""
+    if plan.replay is None:
+        return None
+    size_bytes = sum(file_bytes for _, file_bytes, _ in signature(Path(plan.workload.path)))
+    if size_bytes < LONG_READ_BYTES:
+        return None
+    return f"reading {size_bytes / 1e9:.1f} GB of traces; the load begins once they are read"

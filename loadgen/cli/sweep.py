@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
+from loadgen.cli.errors import say
 from loadgen.cli.option import LOAD, Target, option
 from loadgen.cli.options import SharedOptions
 from loadgen.errors import UsageError
@@ -92,6 +93,7 @@ def carry_out(order: "Order", target: str | None, shared: SharedOptions) -> int:
     from loadgen.cli.keys import secrets_of
     from loadgen.cli.output import write_pieces
     from loadgen.cli.plans import plan_of, require_known_data
+    from loadgen.cli.rules import reading_notice
     from loadgen.cli.targets import (
         DEFAULT_PROFILE,
         LONG_PROFILE,
@@ -106,6 +108,9 @@ def carry_out(order: "Order", target: str | None, shared: SharedOptions) -> int:
     require_no_bare_mock(named)
     order = replace(order, base_url="http://mock" if is_mock(named) else named)
     plan = plan_of(order, shared)
+    notice = None if shared.results.quiet else reading_notice(plan)
+    if notice:
+        say(notice)
     require_known_data(plan)
     if shared.results.dry_run:
         from loadgen.cli.dry_run import dry_run_lines

@@ -23,12 +23,14 @@ class Watcher:
         self._tokens: deque[tuple[int, int]] = deque()
         self._started_ns = 0
         self._point: PointPlan | None = None
+        self._warmup_most = 0
         self._before = _Totals(0, 0, 0, 0)
 
     def start_point(self, point: PointPlan, start_at_ns: int) -> None:
         """The following looks are at this point."""
         self._point = point
         self._started_ns = start_at_ns
+        self._warmup_most = 0
         self._tokens.clear()
         self._before = self._totals()
 
@@ -46,7 +48,10 @@ class Watcher:
         totals = self._totals()
         workers = [self._progress.worker(share) for share in range(self._plan.workers)]
         elapsed_s = s_from_ns(max(0, now_ns - self._started_ns))
-        planned_s = None if point.duration_ns is None else s_from_ns(point.duration_ns)
+        warming = self._plan.replay is not None and bool(_warmup_left(workers))
+        planned_s = None
+        if point.duration_ns is not None and not warming:
+            planned_s = s_from_ns(point.duration_ns)
         ok = totals.ok - self._before.ok
         failed = totals.failed - self._before.failed
         return Status(
@@ -62,8 +67,8 @@ class Watcher:
             failed=failed,
             out_tps=self._rate(now_ns, totals.tokens),
             ttft_p50_s=_median_ttft_s([row.ttft_p50_ns for row in self._scribes()]),
-            eta_s=self._eta_s(elapsed_s),
-            sessions=self._sessions(workers),
+            eta_s=self._warm_eta_s(elapsed_s, workers) if warming else self._eta_s(elapsed_s),
+            sessions=self._sessions(workers, totals.tokens - self._before.tokens),
             client_ok=all(row.loop_lag_max_ns < CLIENT_LATE_NS for row in workers),
         )
 
@@ -73,7 +78,7 @@ class Watcher:
             return "warm-up" if _warmup_left(workers) else "profiling"
         return "warm-up" if ended < self._point.warmup_requests else "window"
 
-    def _sessions(self, workers: Sequence[WorkerRow]) -> str:
+    def _sessions(self, workers: Sequence[WorkerRow], tokens: int) -> str:
         """How far a replay is; empty for other runs."""
         if self._plan.replay is None:
             return ""
@@ -81,10 +86,19 @@ class Watcher:
         if primers or _warmup_left(workers):
             left = sum(row.warmup_left for row in workers)
             lanes = sum(row.lanes for row in workers)
-            return f"{lanes} lanes, {primers} primers and {left} warm-up requests left"
+            to_do = f"{lanes} lanes, {primers} primers and {left} warm-up requests left"
+            return f"{to_do}, {tokens:,} tokens served"
         finished = sum(row.sessions_finished for row in workers)
         subagents = sum(row.subagents_live for row in workers)
         return f"{finished} sessions finished, {subagents} subagents at work"
+
+    def _warm_eta_s(self, elapsed_s: float, workers: Sequence[WorkerRow]) -> float | None:
+        """The warm-up's rest at its pace so far, and all that follows; None before any pace."""
+        left = _warmup_left(workers)
+        self._warmup_most = max(self._warmup_most, left)
+        done = self._warmup_most - left
+        after_s = self._eta_s(0.0)
+        return elapsed_s * left / done + after_s if done and after_s is not None else None
 
     def _eta_s(self, elapsed_s: float) -> float | None:
         points = self._plan.points

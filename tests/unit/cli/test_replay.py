@@ -179,3 +179,15 @@ def test_a_dry_run_of_a_replay_names_rules_and_traces(fake_run: FakeRun, capsys:
     assert "smoke" in told
     assert "isl" not in told
     assert fake_run.plan is None
+
+
+def test_traces_that_take_long_to_read_are_announced(
+    fake_run: FakeRun, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planned(fake_run, *REPLAY)
+    assert "reading" not in capsys.readouterr().err
+    monkeypatch.setattr("loadgen.cli.rules.LONG_READ_BYTES", 1)
+    planned(fake_run, *REPLAY)
+    assert "reading 0.0 GB of traces" in capsys.readouterr().err
+    planned(fake_run, *REPLAY, "--quiet")
+    assert "reading" not in capsys.readouterr().err

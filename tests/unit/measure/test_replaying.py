@@ -75,12 +75,19 @@ def test_the_warm_up_is_shown_until_every_worker_has_none_left(tmp_path: Path) -
     one.in_flight = 2
     status = watcher.look()
     assert status.phase == "warm-up"
-    assert status.sessions == "3 lanes, 4 primers and 30 warm-up requests left"
+    assert status.sessions == "3 lanes, 4 primers and 30 warm-up requests left, 0 tokens served"
     assert status.in_flight == 2
+    assert (status.planned_s, status.eta_s) == (None, None)
     one.primers_left = one.warmup_left = other.primers_left = 0
-    assert watcher.look().sessions == "3 lanes, 0 primers and 10 warm-up requests left"
+    progress.scribe(0).tokens = 1200
+    status = watcher.look()
+    assert status.sessions == (
+        "3 lanes, 0 primers and 10 warm-up requests left, 1,200 tokens served"
+    )
+    assert status.eta_s == pytest.approx(status.elapsed_s * 10 / 24 + 60)
     other.warmup_left = 0
     one.sessions_finished, other.subagents_live = 4, 2
     status = watcher.look()
     assert status.phase == "profiling"
+    assert status.planned_s == 60
     assert status.sessions == "4 sessions finished, 2 subagents at work"
