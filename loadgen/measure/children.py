@@ -81,6 +81,8 @@ class Pair:
             self.kill()
         await self._scribe.wait()
         if self._builder is not None:
+            if self._builder.returncode is None:
+                self._builder.kill()  # it keeps nothing, and may be reading gigabytes
             await self._builder.wait()
         await self._listening
 

@@ -91,8 +91,18 @@ class Conductor:
             if self._interrupts:
                 return
             if self._plan.between_points and point is not self._plan.points[0]:
-                await _run_command(self._plan.between_points)
-            await self._run_point(point)
+                await self._run_command(self._plan.between_points)
+            if not self._interrupts:
+                await self._run_point(point)
+
+    async def _run_command(self, command: str) -> None:
+        """Runs the user's own command. Raises: LoadgenError where it fails."""
+        process = await asyncio.create_subprocess_shell(command, stdout=asyncio.subprocess.DEVNULL)
+        if await process.wait() and not self._interrupts:
+            raise LoadgenError(
+                f"`--between-points {command}` ended with status {process.returncode}",
+                "the points before it are kept; mend the command, or run the rest by itself",
+            )
 
     async def _run_point(self, point: PointPlan) -> None:
         self._tell_all(Prepare(point.index, self._stagger_ns(point)))
@@ -169,16 +179,6 @@ class Conductor:
         state = "failed" if self._is_broken else ended
         anchors = (*update_run_file(self._folder).anchors, _anchor())
         update_run_file(self._folder, state=state, anchors=anchors, ended_wall_ns=clock.wall_ns())
-
-
-async def _run_command(command: str) -> None:
-    """Runs the user's own command. Raises: LoadgenError where it fails."""
-    process = await asyncio.create_subprocess_shell(command, stdout=asyncio.subprocess.DEVNULL)
-    if await process.wait():
-        raise LoadgenError(
-            f"`--between-points {command}` ended with status {process.returncode}",
-            "the points before it are kept; mend the command, or run the rest by itself",
-        )
 
 
 def _leave_priority_to_workers() -> None:

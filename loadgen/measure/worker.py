@@ -9,8 +9,10 @@ import gc
 import os
 import signal
 import socket
+from collections.abc import Coroutine
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import uvloop
@@ -71,6 +73,7 @@ class Worker:
         self._point: PointRun | None = None
         self._listening: asyncio.Future[None] | None = None
         self._halted = ""
+        self._halt_heard = asyncio.Event()
 
     async def serve(self) -> None:
         """Takes commands until the parent's pipe ends."""
@@ -114,6 +117,7 @@ class Worker:
 
     def _halt(self, command: Halt) -> None:
         self._halted = command.reason
+        self._halt_heard.set()
         if self._point is not None:
             self._point.halt(command.reason)
         if command.at_once:
@@ -129,9 +133,19 @@ class Worker:
         self._point = PointRun(self._plan, point, self._share, player, self._sender)
         if self._halted:
             self._point.halt(self._halted)
-        await self._point.prepare()
+        await self._until_halted(self._point.prepare())
         _collect()
         _report(Ready())
+
+    async def _until_halted(self, work: Coroutine[Any, Any, None]) -> None:
+        """Does the work, or leaves it where the run is to end: a builder may read for minutes."""
+        halt = asyncio.create_task(self._halt_heard.wait())
+        doing = asyncio.create_task(work)
+        await asyncio.wait((doing, halt), return_when=asyncio.FIRST_COMPLETED)
+        halt.cancel()
+        if doing.done():
+            doing.result()
+        doing.cancel()
 
     def _player(self, point: PointPlan, stagger_ns: int) -> Player:
         """A replay where the plan has rules for one, else a driver."""
