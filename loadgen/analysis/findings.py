@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from loadgen.analysis import client_findings as client
 from loadgen.analysis import host_findings as host
-from loadgen.analysis import plausible
+from loadgen.analysis import plausible, replay_findings
 from loadgen.analysis import point_findings as server
 from loadgen.analysis import run_findings as run_rules
 from loadgen.analysis import steady_findings as steadiness
@@ -72,6 +72,8 @@ POINT_RULES: tuple[PointRule, ...] = tuple(
         server.repeated_prompts,
         server.output_short,
         server.input_length_off,
+        replay_findings.coverage_short,
+        replay_findings.context_overflows,
         plausible.impossible_times,
         plausible.values_missing,
         plausible.ttft_below_rtt,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from loadgen.model.summary import LadderRung, PointSummary
+from loadgen.model.summary import LadderRung, PointSummary, ReplaySummary
 from loadgen.physics import usd_per_mtok
 
 TARGETS_TPS = (30.0, 50.0, 75.0, 100.0, 150.0, 200.0)
@@ -42,13 +42,20 @@ LEAST_POINTS = 2
 
 
 def ladder_of(
-    points: Sequence[PointSummary], prices: Mapping[str, float]
+    points: Sequence[PointSummary],
+    prices: Mapping[str, float],
+    replays: Sequence[ReplaySummary] = (),
 ) -> tuple[LadderRung, ...]:
-    """The ladder of a sweep; empty where no GPUs were declared or fewer than two points stand."""
+    """The ladder of a sweep; empty where no GPUs were declared or fewer than two points stand.
+
+    A replay's points stand on its own figures: p90 interactivity, all tokens over its span.
+    """
     gpus, usd_per_gpu_h = prices.get("gpus"), prices.get("gpu_usd_per_h")
     if gpus is None and usd_per_gpu_h is None:
         return ()
-    knots = [knot for point in points if (knot := _knot(point, gpus or 1.0)) is not None]
+    told = {replay.point: replay for replay in replays}
+    found = (_knot(point, told.get(point.index), gpus or 1.0) for point in points)
+    knots = [knot for knot in found if knot is not None]
     if len(knots) < LEAST_POINTS:
         return ()
     return tuple(
@@ -69,12 +76,20 @@ def ladder_of(
     )
 
 
-def _knot(point: PointSummary, gpus: float) -> Knot | None:
-    user, total = (point.measures.get(name) for name in (USER, TOTAL))
-    if user is None or total is None or user.value is None or total.value is None:
+def _knot(point: PointSummary, replay: ReplaySummary | None, gpus: float) -> Knot | None:
+    if replay is None:
+        user, total = (_value(point, name) for name in (USER, TOTAL))
+    else:
+        user, total = replay.intvty_tps["p90"], replay.total_tps
+    if user is None or total is None:
         return None
     name = point.load if point.concurrency is None else f"c={point.concurrency}"
-    return Knot(user.value, total.value / gpus, name)
+    return Knot(user, total / gpus, name)
+
+
+def _value(point: PointSummary, name: str) -> float | None:
+    measure = point.measures.get(name)
+    return None if measure is None else measure.value
 
 
 def frontier(knots: Sequence[Knot]) -> tuple[Knot, ...]:

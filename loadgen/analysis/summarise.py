@@ -26,7 +26,7 @@ from loadgen.analysis.steady import floors_missed, judge
 from loadgen.analysis.verdict import reasons_of, verdict_of, worst_grade
 from loadgen.analysis.window import slots_of
 from loadgen.model.plan import PointPlan
-from loadgen.model.summary import PointSummary, ReplaySummary, Summary
+from loadgen.model.summary import PointSummary, Summary
 from loadgen.model.table import Floats, Recording, RunTable
 from loadgen.units import NS_PER_S, S_PER_H
 
@@ -113,6 +113,7 @@ def _summary(
     points = tuple(summaries[point.plan.index] for point in facts)
     run = RunFacts(recording, Requests(recording.table), tuple(facts))
     findings = findings_of(run)
+    replays = tuple(told for point in facts if (told := replay_summary(point)) is not None)
     return Summary(
         run_id=recording.plan.run_id,
         verdict=verdict_of(findings),
@@ -122,14 +123,10 @@ def _summary(
         headline=headline_of(points),
         state=recording.state,
         verdict_reasons=reasons_of(findings),
-        replays=tuple(told for point in facts if (told := _replayed(point)) is not None),
-        ladder=ladder_of(points, recording.plan.prices),
+        replays=replays,
+        ladder=ladder_of(points, recording.plan.prices, replays),
         timing_uncertainty=describe_timing([point.fidelity for point in facts]),
     )
-
-
-def _replayed(facts: PointFacts) -> ReplaySummary | None:
-    return None if facts.recording.plan.replay is None else replay_summary(facts)
 
 
 def _known(recording: Recording) -> Known:

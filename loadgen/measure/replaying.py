@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from loadgen.engine import Alarms, LaneLoad, Replay, Source, Stage
 from loadgen.measure.building import BuilderClient
-from loadgen.model.exchange import Exchange, Outcome, Phase
+from loadgen.model.exchange import CONTEXT_TOO_LONG, Exchange, Outcome, Phase
 from loadgen.model.plan import Plan, PointPlan, Share
 from loadgen.model.session import Session
 from loadgen.schedule.share import own_slots
@@ -14,12 +14,6 @@ Meet = Callable[[int | None], Awaitable[tuple[int, int]]]
 """Tells the parent that the warm-up is over, with the own least delay, and returns when all
 workers have: the profiling's start instant, and the least delay of all."""
 
-CONTEXT_TOO_LONG = (
-    b"context length",
-    b"maximum context",
-    b"context_length_exceeded",
-    b"prompt is too long",
-)
 LOOKED_AT_BYTES = 4096
 
 
@@ -132,4 +126,4 @@ def is_overflow(exchange: Exchange) -> bool:
     if (exchange.http_status or 0) < 400:
         return False
     said = b"".join(exchange.parts)[:LOOKED_AT_BYTES].lower()
-    return any(words in said for words in CONTEXT_TOO_LONG)
+    return any(words.encode() in said for words in CONTEXT_TOO_LONG)

@@ -4,6 +4,14 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+CONTEXT_TOO_LONG = (
+    "context length",
+    "maximum context",
+    "context_length_exceeded",
+    "prompt is too long",
+)
+"""Words, in lower case, of a refusal because the prompt is longer than the server's context."""
+
 
 class Outcome(StrEnum):
     """How an issued request ended; each has exactly one (`docs/definitions.md`)."""

@@ -186,13 +186,16 @@ class AgentRow(Struct, frozen=True):
     intvty_p90_tps: float | None
     input_tok: float | None
     output_tok: float | None
+    streams: int | None = None
+    """How many conversations they were; None in results of earlier versions."""
 
 
 class ReplaySummary(Struct, frozen=True):
     """A replayed point by the definitions of published AgentX points (`docs/howto-agentx.md`).
 
     Over successful requests of the profiling, times from their sending, percentiles linear.
-    Dictionaries are by percentile (p50, p75, p90, p95).
+    Dictionaries are by percentile (p50, p75, p90, p95). A percentile of times is None under the
+    requests that its interval needs (p50 6, p90 29, p95 59), and where `withheld` says why.
     """
 
     point: int
@@ -222,7 +225,7 @@ class ReplaySummary(Struct, frozen=True):
     recycled: int
     """Sessions that were not the first of their lane."""
     finished: int
-    """Sessions after which their lane began another."""
+    """Sessions after which their lane began another, but for those that a refusal ended."""
     usd_per_session: float | None
     """The declared GPUs' price of the profiling over the finished sessions."""
     traces: int
@@ -231,6 +234,13 @@ class ReplaySummary(Struct, frozen=True):
     """Why it can't stand beside published AgentX points; empty: it can."""
     fan_out: tuple[float, ...] = ()
     """Requests in flight on average over each twentieth of the span."""
+    total_tps: float | None = None
+    """Prompt and output tokens over the span."""
+    computed_tps: float | None = None
+    """Prompt tokens that came from no cache, over the span."""
+    output_tps: float | None = None
+    withheld: str = ""
+    """Why latencies can't be given; empty where they can."""
 
 
 class Summary(Struct, frozen=True):

@@ -7,16 +7,40 @@ import csv
 import io
 from collections.abc import Iterable
 
-from loadgen.model.summary import Measure, PointSummary, Summary
+from loadgen.model.summary import Measure, PointSummary, ReplaySummary, Summary
 from loadgen.model.table import Recording
 from loadgen.report.rows import failed
 
 Cell = str | float | int | None
+PERCENTILES = ("intvty_tps", "e2e_norm_tps", "itl_s")
+ONE_NUMBER = (
+    "requests",
+    "span_s",
+    "total_tps",
+    "computed_tps",
+    "output_tps",
+    "input_tok",
+    "cached_tok",
+    "output_tok",
+    "hit_measured",
+    "hit_designed",
+    "drift_frac",
+    "fan_out_mean",
+    "fan_out_most",
+    "idle_frac",
+    "sessions",
+    "finished",
+    "recycled",
+    "traces",
+    "usd_per_session",
+    "coverage_frac",
+)
 
 
 def format_csv(summary: Summary, recording: Recording) -> Iterable[str]:
     """Heading line, then one line a point; empty cells for what is absent."""
-    rows = [_row(summary, point) for point in summary.points]
+    replays, made = {r.point: r for r in summary.replays}, recording.plan.workload.label
+    rows = [_row(summary, point, replays.get(point.index), made) for point in summary.points]
     names = list(dict.fromkeys(name for row in rows for name in row)) or ["point"]
     yield _line(names)
     for row in rows:
@@ -30,7 +54,9 @@ def _line(cells: Iterable[Cell]) -> str:
     return buffer.getvalue()
 
 
-def _row(summary: Summary, point: PointSummary) -> dict[str, Cell]:
+def _row(
+    summary: Summary, point: PointSummary, replay: ReplaySummary | None, made: str
+) -> dict[str, Cell]:
     """All cells of one point by heading."""
     counts = point.counts
     row: dict[str, Cell] = {
@@ -39,6 +65,7 @@ def _row(summary: Summary, point: PointSummary) -> dict[str, Cell]:
         "point": point.index,
         "load": point.load,
         "concurrency": point.concurrency,
+        **({"made": made} if made else {}),
         "issued": counts.issued,
         "ok": counts.outcomes.get("ok", 0),
         "failed": failed(point),
@@ -50,7 +77,16 @@ def _row(summary: Summary, point: PointSummary) -> dict[str, Cell]:
     for key, measure in point.measures.items():
         row |= _cells(key, measure)
     row |= {f"whole.{key}": measure.value for key, measure in point.whole.items()}
-    return row
+    return row | (_replayed(replay) if replay is not None else {})
+
+
+def _replayed(replay: ReplaySummary) -> dict[str, Cell]:
+    """A replayed point's own figures, `replay.intvty_tps.p90` and so on."""
+    row: dict[str, Cell] = {}
+    for name in PERCENTILES:
+        row |= {f"replay.{name}.{p}": value for p, value in getattr(replay, name).items()}
+    row |= {f"replay.{name}": getattr(replay, name) for name in ONE_NUMBER}
+    return row | {"replay.not_comparable": "; ".join(replay.not_comparable)}
 
 
 def _cells(key: str, measure: Measure) -> dict[str, Cell]:

@@ -76,7 +76,7 @@ def sum_of_requests(counts: Tally) -> list[str]:
     total = " + ".join(f"{name} {format_number(count)}" for name, count in parts)
     facts = [f"issued {format_number(counts.issued)} = {total}"]
     if counts.warmup:
-        facts.append(f"{format_number(counts.warmup)} of them warm-up")
+        facts.append(f"{format_number(counts.warmup)} more of the warm-up")
     if counts.skipped:
         facts.append(f"{format_number(counts.skipped)} later turns never issued")
     return facts

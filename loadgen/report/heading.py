@@ -64,6 +64,8 @@ def _declared(system: DeclaredSystem) -> list[str]:
 def _load(summary: Summary, plan: Plan) -> list[str]:
     """Shape, workload, points and durations, seed, the user's label."""
     facts = [_shapes(plan), printable(plan.workload.name), _extent(plan, summary)]
+    if plan.workload.label:
+        facts.insert(2, printable(plan.workload.label))
     if not plan.target.stream:
         facts.append("not streamed")
     if plan.workers > 1:

@@ -24,8 +24,9 @@ def ladder_lines(summary: Summary) -> Iterator[str]:
         if rung.measured_tps is not None:
             beside = f"{format_figure(rung.measured_tps, 2)} at {rung.measured_at}"
         yield f"{start}{format_figure(rung.interpolated_tps, 2):>22}{usd:>13}   {beside}"
+    user = "p90 interactivity" if summary.replays else "p50 speed a user"
     yield from paragraph(
-        "read off a monotone cubic through the frontier of p50 speed a user, never outside what"
+        f"read off a monotone cubic through the frontier of {user}, never outside what"
         " was measured; total tokens are prompt and output, cached prompts too",
         first=" " * LABEL,
     )

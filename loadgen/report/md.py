@@ -20,8 +20,10 @@ from loadgen.report.doubts import (
 )
 from loadgen.report.heading import heading
 from loadgen.report.headline import answers
+from loadgen.report.ladder import ladder_lines
 from loadgen.report.layout import DOT, printable
 from loadgen.report.rows import Sheet, blocks
+from loadgen.report.sessions import session_lines
 
 SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#~"})
 
@@ -33,6 +35,8 @@ def format_md(summary: Summary, recording: Recording) -> Iterable[str]:
         _verdict(summary, recording),
         _answers(Sheet(summary, recording.plan)),
         *_figures(Sheet(summary, recording.plan)),
+        _fenced(session_lines(summary, recording.plan)),
+        _fenced(ladder_lines(summary)),
         _asides(summary, recording),
         _findings(summary),
         _again(recording),
@@ -53,6 +57,12 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], words: int = 1
     rule = ["---" if place < words else "---:" for place in range(len(headings))]
     lines = [headings, rule, *rows]
     return [f"| {' | '.join(cells)} |" for cells in lines]
+
+
+def _fenced(lines: Iterable[str]) -> list[str]:
+    """Lines as they stand on the screen; none for none."""
+    block = [line.rstrip() for line in lines]
+    return ["```text", *block, "```"] if block else []
 
 
 def _title(summary: Summary, recording: Recording) -> list[str]:

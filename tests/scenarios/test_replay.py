@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from loadgen.analysis import summarise
+from loadgen.analysis.prefix_hits import designed_hit
 from loadgen.analysis.requests import Requests
-from loadgen.analysis.sessions import designed_hit
 from loadgen.measure.mockserver import running_mock
 from loadgen.model.table import Recording, RunTable
 from loadgen.store.recording import read_recording
