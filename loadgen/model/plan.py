@@ -162,6 +162,17 @@ class Plan(Struct, frozen=True):
     token_fit: TokenFit = TokenFit()
     tokenizer: str = ""
     metrics_url: str = ""
+    metrics_urls: tuple[str, ...] = ()
+    """Further servers of the same deployment; their counters are summed with the first's."""
+    gpu_metrics_url: str = ""
+    """A DCGM exporter, or any Prometheus text with power series; empty: NVML where it is there."""
+    power_query: str = ""
+    """The name of the power series in watts at `gpu_metrics_url`, with labels to match, as
+    `name{label="value"}`; empty: the exporter's own names."""
+    power_boundary: str = ""
+    """What that series covers: gpu, gpu+cpu, node, rack, facility; empty: gpu."""
+    idle_s: float = 0.0
+    """How long the unloaded server's power is watched before the first and after the last point."""
     preflight: bool = True
     canary: bool = True
     """Whether each worker also reads a stream of our own, whose send times are known."""

@@ -4,6 +4,11 @@ from typing import Literal
 
 from msgspec import Struct
 
+from loadgen.model.cost import BreakEven, CostRow, PhaseFit
+from loadgen.model.disclosure import Disclosure
+from loadgen.model.energy import PointEnergy
+from loadgen.model.telemetry import CrossCheck, ServerView
+
 SUMMARY_VERSION = 1
 
 Severity = Literal["note", "doubt", "fatal"]
@@ -261,3 +266,14 @@ class Summary(Struct, frozen=True):
     """For sweeps with declared GPUs; else empty."""
     timing_uncertainty: str = ""
     """One sentence: stamp source, multi-event reads, the bound that follows."""
+    server: tuple[ServerView, ...] = ()
+    """One a point, where the server's metrics could be read."""
+    cross_checks: tuple[CrossCheck, ...] = ()
+    energy: tuple[PointEnergy, ...] = ()
+    """One a point, where any GPU or power source was asked; else empty: not measured."""
+    costs: tuple[CostRow, ...] = ()
+    break_even: tuple[BreakEven, ...] = ()
+    phases: tuple[PhaseFit, ...] = ()
+    """One a point: prefill and decode told apart by regression."""
+    disclosure: Disclosure | None = None
+    """The six values and the card; None in results of earlier versions."""

@@ -5,17 +5,17 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from loadgen.model.columns import Flags as Flags
+from loadgen.model.columns import Floats as Floats
+from loadgen.model.columns import Ints as Ints
+from loadgen.model.columns import Words as Words
 from loadgen.model.observed import ClientHealth, Observed
 from loadgen.model.plan import Anchor, Plan
 from loadgen.model.provenance import Provenance as Provenance
+from loadgen.model.series import Telemetry, no_telemetry
 
 ABSENT = -1
 """Stands in integer columns for what was not seen. Metrics turn it into NaN."""
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
-Words = NDArray[np.object_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,3 +113,5 @@ class Recording:
     truncated_segments: tuple[str, ...] = ()
     request_metrics: dict[str, Floats] = field(default_factory=dict)
     """Per-request metrics by name, float64[n_requests]: filled in by `review`, empty on disk."""
+    telemetry: Telemetry = field(default_factory=no_telemetry)
+    """What server, GPUs and host said meanwhile; no rows where nobody was asked."""
