@@ -126,6 +126,9 @@ class PointRun:
             ceiling=self._ceiling,
             overflowed=is_overflow,
         )
+        self._tally.tell = row.count
+        row.point = self._point.index
+        row.count(0, 0)
         witness.start()
         showing = asyncio.create_task(self._show(row, witness))
         try:
@@ -168,9 +171,6 @@ class PointRun:
 
     def _write_progress(self, row: WorkerRow, witness: Witness) -> None:
         tally = self._tally
-        row.point = self._point.index
-        row.issued = tally.issued
-        row.ended = tally.ended
         row.skipped = tally.skipped
         row.loop_lag_max_ns = witness.pulse.lag_max_ns
         row.heartbeat_ns = clock.now_ns()

@@ -59,6 +59,11 @@ class WorkerRow:
     def __init__(self, slots: "memoryview[int]") -> None:
         self.slots = slots
 
+    def count(self, issued: int, ended: int) -> None:
+        """Both counts of the point, as they stand."""
+        self.issued = issued
+        self.ended = ended
+
 
 class ScribeRow:
     """What the scribe of one share says. Counts are of the whole run."""

@@ -50,9 +50,10 @@ async def drive(
     *,
     halt_when: Callable[[FakeWire], bool] | None = None,
     ceiling: RateCeiling | None = None,
+    tally: Tally | None = None,
 ) -> tuple[Driver, Tally]:
     """Runs one point on the fake wire to its end."""
-    alarms, tally = Alarms(), Tally()
+    alarms, tally = Alarms(), tally or Tally()
     driver = Driver(load, alarms, wire.stop)
     await driver.prepare()
     stage = Stage(

@@ -2,6 +2,7 @@ import asyncio
 from itertools import count, pairwise, repeat
 
 from loadgen.engine import Load, OwnFeed, RateCeiling
+from loadgen.engine.tally import Tally
 from loadgen.model.exchange import Outcome, Phase, TurnKey
 from loadgen.model.session import Turn
 from tests.unit.engine.stage import FakeWire, closed, drive, one_shots
@@ -35,6 +36,20 @@ async def test_a_closed_loop_holds_all_its_slots_in_flight() -> None:
     _, tally = await drive(wire, closed(2000, requests=4000))
     assert tally.in_flight_max == 2000
     assert tally.issued == tally.ended == 4000
+
+
+async def test_a_request_is_told_of_before_it_is_sent_and_after_its_end() -> None:
+    told: list[tuple[int, int]] = []
+    known_at_sending: list[tuple[int, int]] = []
+
+    async def noted(key: TurnKey, turn: Turn, body: bytes) -> None:
+        known_at_sending.append(told[-1])
+        await asyncio.sleep(0)
+
+    tally = Tally(tell=lambda issued, ended: told.append((issued, ended)))
+    await drive(FakeWire(noted), closed(1, requests=3), tally=tally)
+    assert known_at_sending == [(1, 0), (2, 1), (3, 2)]
+    assert told[-1] == (3, 3)
 
 
 async def test_warm_up_is_handed_over_without_a_drain() -> None:
