@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from msgspec import structs
 
+from loadgen.analysis.cost import with_costs
 from loadgen.analysis.facts import PointFacts, RunFacts, counts_of
 from loadgen.analysis.fidelity import describe_timing, fidelity
 from loadgen.analysis.findings import findings_of
@@ -114,7 +115,7 @@ def _summary(
     run = RunFacts(recording, Requests(recording.table), tuple(facts))
     findings = findings_of(run)
     replays = tuple(told for point in facts if (told := replay_summary(point)) is not None)
-    return Summary(
+    summary = Summary(
         run_id=recording.plan.run_id,
         verdict=verdict_of(findings),
         client_grade=worst_grade([point.fidelity.grade for point in facts]),
@@ -127,6 +128,7 @@ def _summary(
         ladder=ladder_of(points, recording.plan.prices, replays),
         timing_uncertainty=describe_timing([point.fidelity for point in facts]),
     )
+    return with_costs(summary, recording.plan)
 
 
 def _known(recording: Recording) -> Known:

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from loadgen.errors import InputError
-from loadgen.facts import GpuRow, PriceRow, load_gpus, load_prices
+from loadgen.facts import GpuRow, load_gpus, load_prices
 from loadgen.model.claim import Claim, Fact
+from loadgen.model.prices import GpuPrices
 
 STORED_BYTES = {"fp4": 4.5 / 8, "fp8": 1.0, "bf16": 2.0}
 """Bytes a weight takes in memory; FP4 with one 8-bit scale for each 16 weights (NVFP4)."""
@@ -18,7 +19,7 @@ class Subject:
 
     gpu_name: str = ""
     gpu: GpuRow | None = None
-    price: PriceRow | None = None
+    price: GpuPrices | None = None
     domain_gpus: int | None = None
     """GPUs of the whole rack or node that is named."""
     gpus_used: int | None = None
@@ -34,7 +35,8 @@ class Subject:
         """Dollars a GPU-hour: the claim's own rate, else the table's cheapest."""
         if self.usd_per_gpu_h is not None:
             return self.usd_per_gpu_h
-        return min(self.price.usd_per_gpu_h.values()) if self.price else None
+        tiers = self.price.tiers.values() if self.price else ()
+        return min((tier.usd_per_gpu_h for tier in tiers), default=None)
 
 
 def subject_of(claim: Claim) -> Subject:

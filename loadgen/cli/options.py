@@ -117,6 +117,16 @@ class MoneyOptions:
         float | None,
         option("--gpu-price", says="Of one GPU for one hour.", group=MONEY, metavar="USD"),
     ] = None
+    prices: Annotated[
+        str | None,
+        option(
+            "--prices",
+            says="A YAML file of prices a GPU-hour by tier, of owning, of APIs "
+            "(docs/howto-energy-and-cost.md).",
+            group=MONEY,
+            metavar="FILE",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,6 +14,7 @@ from loadgen import clock
 from loadgen.cli.keys import parse_header, without_login
 from loadgen.cli.options import LoadOptions, MoneyOptions, SharedOptions
 from loadgen.cli.plan_file import DEFAULT_DURATION_NS, DEFAULT_WORKLOAD, PlanFile, load_plan
+from loadgen.cli.price_file import load_price_file
 from loadgen.cli.request_options import EndpointOptions, PromptOptions
 from loadgen.cli.rules import as_replay
 from loadgen.cli.system_file import load_system
@@ -262,8 +263,10 @@ def _deadlines(base: Plan | None, options: LoadOptions) -> Deadlines:
 def _declared(base: Plan | None, options: SharedOptions) -> dict[str, Any]:
     """What was said of the system, and what money is; a declared system says how many GPUs."""
     prices, path = _prices(base, options.money), options.endpoint.system
+    table = options.money.prices
+    tables = {} if table is None else {"price_table": load_price_file(Path(table))}
     if path is None:
-        return {"prices": prices}
+        return {"prices": prices, **tables}
     system = load_system(Path(path))
     said = options.money.gpus
     if said is not None and said != system.gpus:
@@ -271,7 +274,7 @@ def _declared(base: Plan | None, options: SharedOptions) -> dict[str, Any]:
             f"`--gpus {said}`: the system file says {system.gpus}",
             "leave --gpus away, or correct gpus_per_replica and replicas",
         )
-    return {"prices": prices | {"gpus": float(system.gpus)}, "system": system}
+    return {"prices": prices | {"gpus": float(system.gpus)}, "system": system, **tables}
 
 
 def _prices(base: Plan | None, options: MoneyOptions) -> dict[str, float]:

@@ -11,6 +11,8 @@ from typing import TypeVar
 import msgspec
 from msgspec import Struct
 
+from loadgen.model.prices import PriceTable
+
 Table = TypeVar("Table")
 
 
@@ -42,21 +44,6 @@ class ModelRow(Struct, frozen=True, forbid_unknown_fields=True):
     params_active_b: float | None = None
 
 
-class PriceRow(Struct, frozen=True, forbid_unknown_fields=True):
-    """One GPU's rates: US dollars a GPU-hour by tier, all-in kilowatts a GPU."""
-
-    usd_per_gpu_h: dict[str, float]
-    kw_per_gpu: float | None = None
-
-
-class Prices(Struct, frozen=True, forbid_unknown_fields=True):
-    """A dated table of rates and its source."""
-
-    retrieved: datetime.date
-    source: str
-    gpus: dict[str, PriceRow]
-
-
 class _Gpus(Struct, forbid_unknown_fields=True):
     retrieved: datetime.date
     gpus: dict[str, GpuRow]
@@ -80,9 +67,9 @@ def load_models() -> dict[str, ModelRow]:
 
 
 @cache
-def load_prices() -> Prices:
-    """GPU-hour rates and all-in power by GPU name (`GB200`)."""
-    return _table("prices.yaml", Prices)
+def load_prices() -> PriceTable:
+    """GPU-hour rates by tier, all-in power by GPU name (`GB200`), and what APIs bill."""
+    return _table("prices.yaml", PriceTable)
 
 
 def cited(row: GpuRow | ModelRow) -> str:

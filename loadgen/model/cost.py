@@ -31,6 +31,14 @@ class CostRow(Struct, frozen=True):
     reason: str = ""
     source: str = ""
     dated: str = ""
+    input_frac: float | None = None
+    """Share of the price that the method puts on uncached prompt tokens."""
+    in_out_ratio: float | None = None
+    """Prompt tokens, cached ones too, per output token at this point."""
+    cached_frac: float | None = None
+    """Cached share of the prompt tokens; None where nobody tells."""
+    cached_basis: str = ""
+    """Who tells: usage, server (its counters), design (prompts that share nothing)."""
 
 
 class BreakEven(Struct, frozen=True):
@@ -47,6 +55,8 @@ class BreakEven(Struct, frozen=True):
     """Own is cheaper above this utilisation; None: never, within this capacity."""
     source: str = ""
     dated: str = ""
+    assumes: str = ""
+    """What the bill rests on beside the list price."""
 
 
 class PhaseFit(Struct, frozen=True):

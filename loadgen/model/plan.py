@@ -4,6 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from loadgen.model.prices import PriceTable
 from loadgen.model.system import DeclaredSystem
 
 PLAN_VERSION = 1
@@ -178,6 +179,8 @@ class Plan(Struct, frozen=True):
     """Whether each worker also reads a stream of our own, whose send times are known."""
     prices: dict[str, float] = {}
     """`gpu_usd_per_h`, `gpus`: what the user said money is; empty when nothing was said."""
+    price_table: PriceTable | None = None
+    """What `--prices FILE` says over the built-in table; None when nothing was said."""
     system: DeclaredSystem | None = None
     """What the user said of model and GPUs (`--system`); None when nothing was said."""
     label: str = ""

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from loadgen.model.summary import Measure, PointSummary, ReplaySummary, Summary
 from loadgen.model.table import Recording
+from loadgen.report.costs import cost_cells
 from loadgen.report.rows import failed
 
 Cell = str | float | int | None
@@ -77,6 +78,7 @@ def _row(
     for key, measure in point.measures.items():
         row |= _cells(key, measure)
     row |= {f"whole.{key}": measure.value for key, measure in point.whole.items()}
+    row |= cost_cells(summary, point.index)
     return row | (_replayed(replay) if replay is not None else {})
 
 

@@ -113,7 +113,7 @@ def _cost(sheet: Sheet) -> list[Answer]:
     """$ per million tokens at the best point, with the price that it rests on."""
     prices = sheet.plan.prices
     if "gpu_usd_per_h" not in prices:
-        return [Answer("cost", NOT_MEASURED, meaning="give --gpu-price USD (an hour) and --gpus N")]
+        return [_tier_cost(sheet)]
     point = point_at(sheet.summary, sheet.summary.headline.best_aggregate)
     out = figure_of(point, USD_OUT)
     if point is None or out is None:
@@ -123,3 +123,16 @@ def _cost(sheet: Sheet) -> list[Answer]:
     price = f"{format_usd(prices['gpu_usd_per_h'])}/GPU-h × {prices.get('gpus', 1):g}"
     terms = f"at {_load(point)}, {price}, 100 % busy"
     return [Answer("cost", f"{format_usd(out)} /1M output", facts, terms)]
+
+
+def _tier_cost(sheet: Sheet) -> Answer:
+    """The same at the first tier of the price table, where no price was declared."""
+    best = sheet.summary.headline.best_aggregate
+    row = next((row for row in sheet.summary.costs if row.point == best), None)
+    if row is None or row.output_all_in is None:
+        return Answer("cost", NOT_MEASURED, meaning="give --gpu-price USD (an hour) and --gpus N")
+    facts = () if row.total is None else (f"{format_usd(row.total)} /1M in + out",)
+    price = f"{row.tier} {format_usd(row.usd_per_gpu_h)}/GPU-h × {row.gpus:g}"
+    return Answer(
+        "cost", f"{format_usd(row.output_all_in)} /1M output", facts, f"{price}, 100 % busy"
+    )

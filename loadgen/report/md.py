@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from loadgen.model.summary import Summary
 from loadgen.model.table import Recording
+from loadgen.report.costs import cost_lines, phase_lines
 from loadgen.report.distributions import absent_metrics, scalars, spreads, statistics
 from loadgen.report.doubts import (
     absences,
@@ -37,6 +38,7 @@ def format_md(summary: Summary, recording: Recording) -> Iterable[str]:
         *_figures(Sheet(summary, recording.plan)),
         _fenced(session_lines(summary, recording.plan)),
         _fenced(ladder_lines(summary)),
+        _fenced([*phase_lines(summary), *cost_lines(summary)]),
         _asides(summary, recording),
         _findings(summary),
         _again(recording),

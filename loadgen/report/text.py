@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from loadgen.model.summary import Summary
 from loadgen.model.table import Recording
+from loadgen.report.costs import cost_lines, phase_lines
 from loadgen.report.distributions import absent_metrics, scalar_lines, spread_lines
 from loadgen.report.doubts import (
     absences,
@@ -51,6 +52,7 @@ def _lines(summary: Summary, recording: Recording) -> Iterator[str]:
         _figures(sheet),
         list(session_lines(summary, recording.plan)),
         list(ladder_lines(summary)),
+        [*phase_lines(summary), *cost_lines(summary)],
         _asides(summary, recording),
         _findings(summary),
         _folder(recording),

@@ -11,6 +11,9 @@ from loadgen.specs.quantities import near_match
 
 T = TypeVar("T")
 
+ANY_KEY = "..."
+"""How msgspec writes the key of a mapping in its paths."""
+
 WORDS = {
     "str": "a text",
     "int": "a whole number",
@@ -46,7 +49,8 @@ def load_yaml(path: Path, kind: type[T]) -> T:
     try:
         return msgspec.convert(loaded, kind)
     except msgspec.ValidationError as error:
-        where = f"{path}:{_line_of(root, _inside(error)) + 1}" if root else str(path)
+        inside = _keyed(_inside(error), error, loaded, kind)
+        where = f"{path}:{_line_of(root, inside) + 1}" if root else str(path)
         raise input_error(where, error, loaded, kind) from error
 
 
@@ -55,7 +59,7 @@ def input_error(
 ) -> InputError:
     """What msgspec refused, with file (`where`), path inside, value and what was expected."""
     expected = _in_our_words(str(error).partition(" - at ")[0])
-    inside = _inside(error)
+    inside = _keyed(_inside(error), error, loaded, kind)
     value: object = loaded
     for step in inside:
         value = _stepped(value, step)
@@ -89,8 +93,40 @@ def _in_our_words(refusal: str) -> str:
 def _inside(error: msgspec.ValidationError) -> list[str | int]:
     """Steps of msgspec's path: `$.points[0].load` gives points, 0, load."""
     path = re.search(r" - at `(?:key in )?\$(.*)`$", str(error))
-    steps = re.findall(r"\.([^.\[]+)|\[(\d+)\]", path[1]) if path else []
-    return [key or int(number) for key, number in steps]
+    steps = re.findall(r"\.([^.\[]+)|\[(\d+)\]|\[(\.\.\.)\]", path[1]) if path else []
+    return [key or any_key or int(number) for key, number, any_key in steps]
+
+
+def _keyed(
+    steps: list[str | int], error: msgspec.ValidationError, loaded: object, kind: type | None
+) -> list[str | int]:
+    """The steps with the keys that msgspec writes as `[...]`: each the first that is refused so."""
+    if ANY_KEY not in steps or kind is None:
+        return steps
+    at = steps.index(ANY_KEY)
+    holder: object = loaded
+    for step in steps[:at]:
+        holder = _stepped(holder, step)
+    for key in list(holder) if isinstance(holder, dict) else []:
+        alone = _with(loaded, steps[:at], {key: _stepped(holder, key)})
+        try:
+            msgspec.convert(alone, kind)
+        except msgspec.ValidationError as again:
+            if str(again) == str(error):
+                return _keyed([*steps[:at], key, *steps[at + 1 :]], error, alone, kind)
+    return steps
+
+
+def _with(value: object, steps: list[str | int], end: object) -> object:
+    """A copy of the value in which `end` stands at these steps."""
+    if not steps:
+        return end
+    inner = _with(_stepped(value, steps[0]), steps[1:], end)
+    if isinstance(value, dict):
+        return {**value, steps[0]: inner}
+    if isinstance(value, list) and isinstance(steps[0], int):
+        return [*value[: steps[0]], inner, *value[steps[0] + 1 :]]
+    return value
 
 
 def _stepped(value: object, step: str | int) -> object:
