@@ -1,5 +1,6 @@
 """The only room that reads time. Monotonic nanoseconds order everything; wall time only labels."""
 
+import os
 import socket
 import time
 from pathlib import Path
@@ -43,3 +44,30 @@ def boot_id() -> str:
 
 cpu_ns = time.process_time_ns
 """CPU time of this process, user and system, ns."""
+
+
+class ThreadBusy:
+    """Says for how long this thread has run or waited for a core so far.
+
+    Belongs to the thread that makes it. Where the platform doesn't tell of waiting (second field
+    of `schedstat`, kernel documentation, scheduler/sched-stats), it is running time alone.
+    """
+
+    def __init__(self, path: str = "/proc/thread-self/schedstat") -> None:
+        try:
+            self._file: int | None = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            self._file = None
+
+    def __call__(self) -> int:
+        """Nanoseconds since the thread began."""
+        run_ns = time.thread_time_ns()
+        if self._file is None:
+            return run_ns
+        return run_ns + int(os.pread(self._file, 80, 0).split()[1])
+
+    def close(self) -> None:
+        """Only running time from now on. A second close does nothing."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None

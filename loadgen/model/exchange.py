@@ -112,7 +112,7 @@ class Exchange(Struct, frozen=True, gc=False):
     max_output_tok: int | None = None
     attempt: int = 1
     late_reads: bytes = b""
-    """Reads in a look that found bytes lying for too long: native int64 pairs of the read's number
-    and the look before it, since which what it brought may have lain."""
+    """Reads whose first bytes may have lain for too long: native int64 pairs of the read's number
+    and the instant since when."""
     blocks: tuple[int, ...] = ()
     """The turn's designed blocks (`Turn.blocks`)."""

@@ -21,7 +21,7 @@ class Arrivals:
     """The body and, by read: `ends` (plain bytes in all), stamps and lags in ns.
 
     `at_ns` and `lag_ns` have one entry a read; `lag_ns` is 0 with user stamps, never negative.
-    `late` has the look before each read that was made in a late one, by the read's number.
+    `late` tells since when what a late read brought may have lain, by the read's number.
     `problem` says why the body could not be read in full, else it is empty.
     """
 

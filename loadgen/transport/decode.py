@@ -14,15 +14,14 @@ from loadgen.model.record import UNKNOWN_TOK, EventKind, Events, Record, TokenSo
 from loadgen.transport.answer import ABORTS, output_json
 from loadgen.transport.arrivals import Arrivals, header, take_arrivals
 from loadgen.transport.error_text import clean_detail, redact
+from loadgen.transport.lateness import LATE_NS
 from loadgen.transport.outcomes import judge
 from loadgen.transport.reading import Reading, read_body
 from loadgen.transport.sse import Framed, split_events
 from loadgen.transport.token_counts import token_column
-from loadgen.units import NS_PER_MS, NS_PER_US
+from loadgen.units import NS_PER_MS
 
 _MAX_REASON_CHARS = 64
-_LATE_NS = 500 * NS_PER_US
-"""A read that lay for longer than this was not read as soon as the loop could: it was late."""
 _STEP_NS = NS_PER_MS
 
 
@@ -120,11 +119,10 @@ def _shared_reads(reading: Reading) -> list[int]:
 
 
 def _late_reads(arrivals: Arrivals, shared: list[int]) -> dict[int, int]:
-    """Shared reads that the client made late, and how long their first event can have waited.
+    """Shared reads of which an event may have lain too long, each with that bound, ns.
 
-    The stamp is the last event's, so its own lag says nothing of those before it: a read counts as
-    late too when anything else in the same look had lain. The wait is from the look, or this
-    stream's read, before.
+    The stamp is the last event's, so its own lag says nothing of those before it. They have lain
+    since the instant that the transport noted, or this stream's read before, whichever is later.
     """
     at_ns, lag_ns = arrivals.at_ns, arrivals.lag_ns
     if not lag_ns:
@@ -132,12 +130,12 @@ def _late_reads(arrivals: Arrivals, shared: list[int]) -> dict[int, int]:
     waits: dict[int, int] = {}
     for no in shared:
         seen_ns = at_ns[no] + lag_ns[no]
-        looked_ns = arrivals.late.get(no)
-        if looked_ns is None and lag_ns[no] <= _LATE_NS:
-            continue
-        before_ns = [at_ns[no - 1] + lag_ns[no - 1]] if no else []
-        since_ns = max([*before_ns, *([looked_ns] if looked_ns else [])], default=at_ns[no])
-        waits[no] = max(0, seen_ns - since_ns)
+        since_ns = arrivals.late.get(no, 0 if lag_ns[no] > LATE_NS else at_ns[no])
+        if no:
+            since_ns = max(since_ns, at_ns[no - 1] + lag_ns[no - 1])
+        wait_ns = seen_ns - (since_ns or at_ns[no])
+        if wait_ns > LATE_NS:
+            waits[no] = wait_ns
     return waits
 
 

@@ -6,8 +6,9 @@ The order on the loop is reads, then launches, then anything else; `guard` keeps
 import asyncio
 from time import sleep
 
-from loadgen.clock import now_ns
+from loadgen.clock import ThreadBusy, now_ns
 from loadgen.transport.connection import Connection
+from loadgen.transport.lateness import LATE_NS, Lateness
 from loadgen.transport.reply import Reply
 from loadgen.transport.sockets import READ, Poller, Roster, open_poller
 from loadgen.transport.stamps import (
@@ -25,16 +26,13 @@ GUARD_NS = 300 * NS_PER_US
 READ_BYTES = 256 * 1024
 READY_AT_ONCE = 512
 
-GATHER_S = 0.0003
+GATHER_NS = 300 * NS_PER_US
 GATHER_AFTER_NS = NS_PER_MS
 FEW_READY = 32
 """While looks follow each other within a millisecond and find few sockets each, a wake-up waits
 0.3 ms for more of them. Waking up costs more than reading: at 5,000 to 25,000 events a second that
 saves a third of the CPU. Kernel stamps tell when bytes came, not when they were read; events of one
 stream that are closer than this share a read, which is counted like all such."""
-
-LATE_NS = 500 * NS_PER_US
-"""A look in which bytes had lain for longer than this, gathering included, was a late one."""
 
 
 class Watch:
@@ -53,6 +51,9 @@ class Watch:
         self.reads = 0
         self._buffer = memoryview(bytearray(READ_BYTES))
         self._looked_at_ns = now_ns()
+        self._busy = ThreadBusy()
+        self._lateness = Lateness(self._busy, self._looked_at_ns)
+        self._gathered_ns = 0
         self._found = 0
         loop.add_reader(self._poller.fileno(), self._wake)
 
@@ -65,7 +66,8 @@ class Watch:
         """The loop's own look; with kernel stamps a busy one gathers first."""
         is_busy = self._found < FEW_READY and now_ns() - self._looked_at_ns < GATHER_AFTER_NS
         if is_busy and HAS_KERNEL_STAMPS:
-            sleep(GATHER_S)
+            sleep(GATHER_NS / NS_PER_S)
+            self._gathered_ns = GATHER_NS
         self.drain()
 
     def drain(self) -> None:
@@ -75,6 +77,8 @@ class Watch:
         """
         floor_ns, look_ns = self._looked_at_ns, now_ns()
         self._looked_at_ns = look_ns
+        self._lateness.look(look_ns, self._gathered_ns)
+        self._gathered_ns = 0
         clock = self.clock
         if look_ns - clock.sampled_at_ns > SAMPLE_EVERY_NS:
             clock.sample(look_ns)
@@ -113,9 +117,23 @@ class Watch:
             if connection.take(buffer[:size], at_ns, seen_at_ns):
                 connection.finish()
         self.reads += len(replies)
-        _note_late(replies, worst_ns, floor_ns)
+        self._end_look(look_ns, worst_ns, replies)
         if self.roster.writable:
             self._write(look_ns)
+
+    def _end_look(self, look_ns: int, worst_ns: int, replies: list[Reply | None]) -> None:
+        """After a late look, tells each answer that its read was, and since when it may have lain.
+
+        `worst_ns` is the longest that the last bytes of a read lay.
+        """
+        since_ns = self._lateness.since_ns(worst_ns)
+        if self._found < READY_AT_ONCE:
+            self._lateness.reached_all(look_ns)
+        if now_ns() - since_ns <= LATE_NS:
+            return
+        for reply in replies:
+            if reply is not None:
+                reply.late_reads.extend((len(reply.seen_at_ns) - 1, since_ns))
 
     def _write(self, since_ns: int) -> None:
         """A slice for each writable connection, longest waiting first, while it is soon enough.
@@ -136,10 +154,4 @@ class Watch:
         if not self._loop.is_closed():
             self._loop.remove_reader(self._poller.fileno())
         self._poller.close()
-
-
-def _note_late(replies: list[Reply | None], worst_ns: int, floor_ns: int) -> None:
-    """After a late look, tells each answer that its read was, and since when it may have lain."""
-    for reply in replies if worst_ns > LATE_NS else ():
-        if reply is not None:
-            reply.late_reads.extend((len(reply.seen_at_ns) - 1, floor_ns))
+        self._busy.close()

@@ -292,9 +292,9 @@ def test_bound_of_a_late_shared_read_reaches_back_to_the_read_before() -> None:
     assert late.seen_lag_max_ns == 200 * MS
 
 
-def test_a_read_that_shares_its_look_with_late_ones_is_late_though_its_own_end_was_fresh() -> None:
+def test_a_read_of_several_events_in_a_late_look_is_late_though_its_own_end_was_fresh() -> None:
     reads = [(10.0, text_event("a")), (210.0, text_event("b") + text_event("c") + STOP + DONE)]
-    exchange = exchange_of(reads)
+    exchange = exchange_of(reads, seen_late_ms=0.01)
     assert "late_stamps" not in decode(exchange).flags
     seen_ns = array("q", exchange.seen_at_ns)[1]
     late_reads = array("q", [1, seen_ns - 150 * MS]).tobytes()
