@@ -10,6 +10,7 @@ programs do the same job in turn, N rounds; figures are medians, ratios are take
 import argparse
 import datetime
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from parts import machine, programs, stamping
@@ -74,6 +75,23 @@ def keep(path: Path, tables: str) -> None:
     path.write_text(f"{head}{MARK}\n\n{tables}\n", encoding="utf-8")
 
 
+@dataclass(frozen=True)
+class Ratio:
+    """A column: each program's figure against that of `to`, or that of `of` against each's."""
+
+    title: str
+    figure: Callable[[Outcome], float]
+    to: str = ""
+    of: str = ""
+
+    def cell(self, found: Race, program: str) -> str:
+        """Median and range of the ratios within a round; empty where one of the two is missing."""
+        one, other = self.of or program, self.to or program
+        if not found.outcomes[one] or not found.outcomes[other]:
+            return ""
+        return found.ratio(one, other, self.figure).text()
+
+
 def chunk_cpu(rounds: int) -> Iterator[str]:
     """CPU an event, each event in a segment of its own."""
     clients = (LIMIT, LOADGEN, AIOHTTP, VLLM, SGLANG)
@@ -83,7 +101,10 @@ def chunk_cpu(rounds: int) -> Iterator[str]:
             found,
             ("us/event", lambda o: o.steady_us, 1),
             ("events/s", lambda o: o.rate, 0),
-            ratio=("x C", LIMIT.name, lambda o: o.steady_us),
+            ratios=(
+                Ratio("x C", lambda o: o.steady_us, to=LIMIT.name),
+                Ratio("loadgen x this", lambda o: o.steady_us, of=LOADGEN.name),
+            ),
         )
 
 
@@ -97,7 +118,10 @@ def firehose(rounds: int) -> Iterator[str]:
             found,
             ("events/s read", lambda o: o.rate, 0),
             ("us/event, decoding and end included", lambda o: o.job_us, 2),
-            ratio=("rate, x aiohttp", AIOHTTP.name, lambda o: o.rate),
+            ratios=(
+                Ratio("rate, x aiohttp", lambda o: o.rate, to=AIOHTTP.name),
+                Ratio("loadgen's rate x this", lambda o: o.rate, of=LOADGEN.name),
+            ),
         )
 
 
@@ -129,7 +153,7 @@ def tool_table(found: Race) -> str:
         ("peak MB", lambda o: o.peak_mb, 0),
         ("first request after s", lambda o: o.start_s, 2),
         ("wall s", lambda o: o.wall_s, 1),
-        ratio=("CPU, x loadgen", LOADGEN.name, lambda o: o.cpu_s),
+        ratios=(Ratio("CPU, x loadgen", lambda o: o.cpu_s, to=LOADGEN.name),),
     )
 
 
@@ -145,10 +169,10 @@ def ttft(rounds: int) -> Iterator[str]:
 def table(
     found: Race,
     *columns: tuple[str, Callable[[Outcome], float], int],
-    ratio: tuple[str, str, Callable[[Outcome], float]] | None = None,
+    ratios: Sequence[Ratio] = (),
 ) -> str:
     """Markdown: a line a program, median (range)."""
-    heads = [title for title, _, _ in columns] + ([ratio[0]] if ratio else [])
+    heads = [title for title, _, _ in columns] + [ratio.title for ratio in ratios]
     lines = [f"### {found.title}\n", "| program | " + " | ".join(heads) + " |"]
     lines.append("|---" * (len(heads) + 1) + "|")
     for program, outcomes in found.outcomes.items():
@@ -157,8 +181,7 @@ def table(
             lines.append(f"| {program} | not run: {why} |" + " |" * (len(heads) - 1))
             continue
         cells = [found.figure(program, what).text(digits) for _, what, digits in columns]
-        if ratio and found.outcomes[ratio[1]]:
-            cells.append(found.ratio(program, ratio[1], ratio[2]).text())
+        cells += [ratio.cell(found, program) for ratio in ratios]
         lines.append(f"| {program} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
