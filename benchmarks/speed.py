@@ -100,9 +100,11 @@ def chunk_cpu(rounds: int) -> Iterator[str]:
         yield table(
             found,
             ("us/event", lambda o: o.steady_us, 1),
+            ("of it, busiest process", lambda o: o.busiest_us, 1),
             ("events/s", lambda o: o.rate, 0),
             ratios=(
                 Ratio("x C", lambda o: o.steady_us, to=LIMIT.name),
+                Ratio("busiest process x C", lambda o: o.busiest_us, to=LIMIT.name),
                 Ratio("loadgen x this", lambda o: o.steady_us, of=LOADGEN.name),
             ),
         )
@@ -150,6 +152,7 @@ def tool_table(found: Race) -> str:
     return table(
         found,
         ("CPU s", lambda o: o.cpu_s, 2),
+        ("us/event in the second half", lambda o: o.steady_us, 1),
         ("peak MB", lambda o: o.peak_mb, 0),
         ("first request after s", lambda o: o.start_s, 2),
         ("wall s", lambda o: o.wall_s, 1),

@@ -40,6 +40,14 @@ class Outcome:
         return spent_s * 1e6 / (len(written) - first)
 
     @property
+    def busiest_us(self) -> float:
+        """CPU us of the busiest process alone an event, in the steady part."""
+        written = self.log.written_ns()
+        first = int(len(written) * STEADY_FROM)
+        spent_s = self.watched.busiest_between_s(written[first], written[-1])
+        return spent_s * 1e6 / (len(written) - first)
+
+    @property
     def job_us(self) -> float:
         """CPU us of the tree an event, from the first request to the program's end."""
         spent_s = self.watched.cpu_s - self.watched.cpu_between_s(0, self.log.first_received_ns)

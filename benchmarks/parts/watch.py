@@ -33,11 +33,20 @@ class Watched:
     output: str = ""
     at_ns: list[int] = field(default_factory=list)
     cpu_at_s: list[float] = field(default_factory=list)
+    cpu_by_pid_at_s: list[dict[int, float]] = field(default_factory=list)
     rss_at_bytes: list[int] = field(default_factory=list)
 
     def cpu_between_s(self, from_ns: int, until_ns: int) -> float:
         """CPU of the tree between two instants, interpolated between looks (20 ms)."""
         return self._cpu_until_s(until_ns) - self._cpu_until_s(from_ns)
+
+    def busiest_between_s(self, from_ns: int, until_ns: int) -> float:
+        """CPU of that process of the tree that used most between two looks near the instants."""
+        first, last = (
+            self.cpu_by_pid_at_s[min(bisect_left(self.at_ns, at_ns), len(self.at_ns) - 1)]
+            for at_ns in (from_ns, until_ns)
+        )
+        return max(spent_s - first.get(pid, 0.0) for pid, spent_s in last.items())
 
     def _cpu_until_s(self, at_ns: int) -> float:
         after = bisect_left(self.at_ns, at_ns)
@@ -112,6 +121,7 @@ def _look(
                 cpu_by_pid[pid] = _cpu_s(pid)
                 rss_bytes += rss_of(pid)
         seen.at_ns.append(time.monotonic_ns())
+        seen.cpu_by_pid_at_s.append(dict(cpu_by_pid))
         seen.cpu_at_s.append(sum(cpu_by_pid.values()))
         seen.rss_at_bytes.append(rss_bytes)
         seen.peak_rss_bytes = max(seen.peak_rss_bytes, rss_bytes)
