@@ -24,6 +24,8 @@ PERCENTS = (50, 75, 90, 95)
 DEPTHS = (0, 1, 2, 4, 8, 16, 32, 64, 128)
 """First turn of each row; a row ends where the next begins."""
 ROOT = "root"
+SUBAGENTS = 50
+"""A corpus has thousands; those with most requests are told one by one."""
 
 
 def replay_summary(facts: PointFacts) -> ReplaySummary | None:
@@ -58,6 +60,7 @@ def replay_summary(facts: PointFacts) -> ReplaySummary | None:
         drift_frac=_drift(requests, rows),
         depths=tuple(_depths(requests, rows, ttft_s)),
         agents=tuple(_agents(requests, rows, itl_s, ttft_s)),
+        subagents=tuple(_subagents(requests, rows, itl_s, ttft_s)),
         fan_out_mean=fan_out_mean,
         fan_out_most=fan_out_most,
         fan_out=tuple(fan_out(requests)),
@@ -128,21 +131,39 @@ def _depths(requests: Requests, rows: Flags, ttft_s: Floats) -> Iterator[DepthRo
 
 def _agents(requests: Requests, rows: Flags, itl_s: Floats, ttft_s: Floats) -> Iterator[AgentRow]:
     """The main agents and the subagents, each as one row."""
-    table = requests.table
-    is_root = table.stream == ROOT
+    is_root = requests.table.stream == ROOT
     for name, kind in (("main agents", is_root), ("subagents", ~is_root)):
-        chosen = rows & kind
-        if chosen.any():
-            names = zip(table.session_id[chosen], table.stream[chosen], strict=True)
-            yield AgentRow(
-                name=name,
-                streams=len(set(names)),
-                requests=int(chosen.sum()),
-                ttft_p50_s=_percentile(ttft_s[chosen], 50),
-                intvty_p90_tps=_inverse(_percentile(itl_s[chosen], 90)),
-                input_tok=_sum(number(table.usage_input_tok)[chosen]),
-                output_tok=_sum(requests.output_tok[chosen]),
-            )
+        if (rows & kind).any():
+            yield _agent(name, requests, rows & kind, itl_s, ttft_s)
+
+
+def _subagents(
+    requests: Requests, rows: Flags, itl_s: Floats, ttft_s: Floats
+) -> Iterator[AgentRow]:
+    """Each recorded subagent over all its plays, the one with most requests first."""
+    table = requests.table
+    chosen = np.flatnonzero(rows & (table.stream != ROOT))
+    by_name: dict[str, list[int]] = {}
+    for row in chosen.tolist():
+        by_name.setdefault(f"{table.prompt_id[row]}/{table.stream[row]}", []).append(row)
+    busiest = sorted(by_name.items(), key=lambda item: (-len(item[1]), item[0]))
+    for name, numbers in busiest[:SUBAGENTS]:
+        own = np.zeros(len(requests), dtype=bool)
+        own[numbers] = True
+        yield _agent(name, requests, own, itl_s, ttft_s)
+
+
+def _agent(name: str, requests: Requests, chosen: Flags, itl_s: Floats, ttft_s: Floats) -> AgentRow:
+    table = requests.table
+    return AgentRow(
+        name=name,
+        streams=len(set(zip(table.session_id[chosen], table.stream[chosen], strict=True))),
+        requests=int(chosen.sum()),
+        ttft_p50_s=_percentile(ttft_s[chosen], 50),
+        intvty_p90_tps=_inverse(_percentile(itl_s[chosen], 90)),
+        input_tok=_sum(number(table.usage_input_tok)[chosen]),
+        output_tok=_sum(requests.output_tok[chosen]),
+    )
 
 
 def _flying(requests: Requests) -> Flags:

@@ -246,6 +246,8 @@ class ReplaySummary(Struct, frozen=True):
     output_tps: float | None = None
     withheld: str = ""
     """Why latencies can't be given; empty where they can."""
+    subagents: tuple[AgentRow, ...] = ()
+    """The 50 recorded subagents with most requests, as trace/agent, each over all its plays."""
 
 
 class Summary(Struct, frozen=True):

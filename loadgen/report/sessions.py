@@ -9,6 +9,8 @@ from loadgen.report.layout import flow, paragraph, printable
 
 LABEL = 16
 MS = 1000.0
+SUBAGENTS = 3
+"""Those with most requests have a line of their own; JSON has more."""
 COUNTED_BY = {
     "tokenize": "the server's /tokenize",
     "tokenizer": "the given tokenizer",
@@ -53,7 +55,9 @@ def _point(replay: ReplaySummary, lanes: int | None, plan: Plan) -> Iterator[str
     if replay.usd_per_session is not None:
         yield from _flow("cost", f"{format_usd(replay.usd_per_session)} a finished session")
     for agent in replay.agents:
-        yield from _agent(agent)
+        yield from _agent(agent.name, agent)
+    for agent in replay.subagents[:SUBAGENTS]:
+        yield from _agent("", agent, printable(agent.name))
     for number, row in enumerate(replay.depths):
         yield from _depth("" if number else "by turn", row)
 
@@ -109,10 +113,11 @@ def _per_gpu(replay: ReplaySummary, plan: Plan) -> list[str]:
     return [f"{_figure(replay.total_tps / gpus)} in all a GPU of {gpus:g}"]
 
 
-def _agent(agent: AgentRow) -> Iterator[str]:
+def _agent(label: str, agent: AgentRow, *name: str) -> Iterator[str]:
     yield from _flow(
-        agent.name,
-        *([] if agent.streams is None else [format_number(agent.streams)]),
+        label,
+        *name,
+        *([] if agent.streams is None or name else [format_number(agent.streams)]),
         _counted(agent.requests, "request"),
         f"TTFT p50 {_ms(agent.ttft_p50_s)}",
         f"interactivity p90 {_figure(agent.intvty_p90_tps)}",

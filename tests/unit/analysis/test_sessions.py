@@ -158,6 +158,20 @@ def test_agents_and_depths_stand_apart() -> None:
     ]
 
 
+def test_each_subagent_has_a_row_over_all_its_plays_the_busiest_first() -> None:
+    def sent(play: int, depth: int, stream: str) -> Record:
+        at_ms = 1000 * (play + 1) + 200 * depth + 20 * len(stream)
+        return turn(f"0-0-{play}", depth, at_ms, (1, 4), 64, stream=stream)
+
+    found = told([sent(play, 0, name) for play in range(2) for name in ("root", "a", "bb")])
+    more = told([sent(0, 0, "root"), sent(0, 0, "a"), sent(0, 0, "bb"), sent(0, 1, "bb")])
+    assert [(row.name, row.streams, row.requests, row.output_tok) for row in found.subagents] == [
+        ("t/a", 2, 2, 22.0),
+        ("t/bb", 2, 2, 22.0),
+    ]
+    assert [(row.name, row.requests) for row in more.subagents] == [("t/bb", 2), ("t/a", 1)]
+
+
 def test_a_session_is_finished_where_its_lane_began_another_and_costs_its_share() -> None:
     found = told(gpu_usd_per_h=3.6, gpus=2.0)
     assert (found.sessions, found.recycled, found.finished) == (2, 1, 1)

@@ -103,3 +103,10 @@ def test_a_replays_ladder_stands_on_p90_interactivity_and_all_its_tokens() -> No
     assert fast.total_tps is not None
     assert rung.measured_tps == fast.total_tps / 2
     assert rung.measured_at == "c=1"
+
+
+def test_the_busiest_subagents_are_named_below_their_sum() -> None:
+    helped = [turn("0-0-0", n, 9000 + 200 * n, (1, 4), 0, stream="agent_007") for n in range(3)]
+    text = "".join(format_text(*played([*MANY, *helped])))
+    assert "  subagents     1 · 3 requests" in text
+    assert "\n                t/agent_007 · 3 requests" in text
