@@ -240,9 +240,11 @@ def _points(order: Order, base: Plan | None, options: LoadOptions) -> tuple[Poin
 
 def _point(index: int, load: str, before: PointPlan | None) -> PointPlan:
     """One point of this load, as long as the first of an earlier plan; warmed by one wave."""
-    slots = parse_spec(load, SHAPES).slots
+    shape = parse_spec(load, SHAPES)
+    slots, is_recorded = shape.slots, shape.recorded_speed is not None
     if before is None:
-        before = PointPlan(index=0, load=load, duration_ns=DEFAULT_DURATION_NS)
+        length_ns = None if is_recorded else DEFAULT_DURATION_NS
+        before = PointPlan(index=0, load=load, duration_ns=length_ns)
     return msgspec.structs.replace(
         before, index=index, load=load, slots=slots, warmup_requests=slots or 0
     )

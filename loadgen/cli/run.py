@@ -11,6 +11,7 @@ EXAMPLES = """
 loadgen run http://localhost:8000 --load closed:16 --duration 60s
 loadgen run http://localhost:8000 -c 16 --requests 1000
 loadgen run mock: --load poisson:rate=4/s --duration 30s
+loadgen run mock: --load trace:speed=2 --workload mooncake:trace.jsonl
 loadgen run http://node:8000 --workload chat:questions.jsonl --once --keep-text --format jsonl
 """
 DEFAULT_LOAD = "closed:1"
@@ -21,7 +22,8 @@ Load = Annotated[
         "--load",
         "-l",
         says="closed:16, closed:16,think=2s, constant:rate=4/s, poisson:rate=4/s, "
-        f"gamma:rate=4/s,shape=0.5. Default: {DEFAULT_LOAD}.",
+        "gamma:rate=4/s,shape=0.5, trace:speed=1 (at recorded times). "
+        f"Default: {DEFAULT_LOAD}.",
         group=LOAD,
         metavar="SHAPE",
     ),

@@ -32,6 +32,8 @@ class Load:
     requests: int | None = None
     duration_ns: int | None = None
     grace_ns: int = 30 * NS_PER_S
+    recorded_speed: float | None = None
+    """Where set, sessions arrive by their own times, so many times as fast."""
 
 
 class Driver:
@@ -90,8 +92,7 @@ class Driver:
             if load.requests is not None and issued >= load.warmup + load.requests:
                 self.stop_reason = self.stop_reason or "requests"
                 break
-            due_at_ns = await self._next_due_ns(start_at_ns + arrival_ns)
-            session = await self._load.feed.take() if due_at_ns is not None else None
+            due_at_ns, session = await self._next(start_at_ns + arrival_ns)
             if due_at_ns is None or session is None:
                 self.stop_reason = self.stop_reason or "no_more_sessions"
                 break
@@ -105,6 +106,17 @@ class Driver:
             if self._slots is None or not self._slots.free_now():
                 self._load.feed.top_up()
         return timer
+
+    async def _next(self, arrival_at_ns: int) -> tuple[int | None, Session | None]:
+        """When the next session is due, and that session; None once halted or played out."""
+        load = self._load
+        if load.recorded_speed is not None:
+            session = await load.feed.take()
+            recorded_ns = 0 if session is None else session.arrives_at_ns or 0
+            after_ns = round(recorded_ns / load.recorded_speed)
+            return await self._next_due_ns(arrival_at_ns + after_ns), session
+        due_at_ns = await self._next_due_ns(arrival_at_ns)
+        return due_at_ns, None if due_at_ns is None else await load.feed.take()
 
     async def _next_due_ns(self, arrival_at_ns: int) -> int | None:
         """When the next session is due, at or after that instant; None once halted."""

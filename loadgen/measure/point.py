@@ -73,6 +73,7 @@ def driver_of(
         requests=None if point.requests is None else own_count(share, point.requests),
         duration_ns=point.duration_ns,
         grace_ns=point.grace_ns,
+        recorded_speed=shape.recorded_speed,
     )
     return Driver(load, Alarms(), sender.stop)
 

@@ -50,7 +50,9 @@ class Turn(Struct, frozen=True):
 
 
 class Session(Struct, frozen=True):
-    """Turns that belong to one user or agent. `arrives_at_ns` counts from the point's start."""
+    """Turns that belong to one user or agent. `arrives_at_ns` counts from the point's start
+    (`--load trace` keeps it).
+    """
 
     session_id: str
     turns: tuple[Turn, ...]

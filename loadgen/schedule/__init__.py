@@ -1,6 +1,6 @@
 """When to send, as values: arrivals and slots. Pure and seeded; reads no clock."""
 
-from loadgen.schedule.arrivals import Closed, Constant, Gamma, Poisson, Shape
+from loadgen.schedule.arrivals import Closed, Constant, Gamma, Poisson, Shape, Trace
 
 __all__ = ["SHAPES", "Shape"]
 
@@ -9,5 +9,6 @@ SHAPES: dict[str, type[Shape]] = {
     "constant": Constant,
     "poisson": Poisson,
     "gamma": Gamma,
+    "trace": Trace,
 }
 """Shape names as users write them (`closed:16`); `loadgen.specs.parse_spec` reads them."""

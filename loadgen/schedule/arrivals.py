@@ -4,6 +4,7 @@ An arrival is a whole number of nanoseconds after the point's start. Draws come 
 that is passed in, absolute from the start, so that no error adds up from one gap to the next.
 """
 
+import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,6 +25,10 @@ class Shape(Protocol):
     def think_ns(self) -> int:
         """How long a slot rests between two sessions."""
 
+    @property
+    def recorded_speed(self) -> float | None:
+        """Sessions arrive by their own recorded times, so many times as fast; None: by these."""
+
     def arrivals(self, chance: random.Random) -> Iterator[int]:
         """Nanoseconds after the point's start, not decreasing."""
 
@@ -34,6 +39,7 @@ class Closed:
 
     slots: int
     think_ns: int = 0
+    recorded_speed: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         """Refuses a load that never sends. Raises: ValueError."""
@@ -52,6 +58,7 @@ class Constant:
     rate_rps: float
     slots: ClassVar[None] = None
     think_ns: ClassVar[int] = 0
+    recorded_speed: ClassVar[None] = None
 
     def arrivals(self, chance: random.Random) -> Iterator[int]:
         """0, 1/rate, 2/rate ... seconds."""
@@ -68,6 +75,7 @@ class Poisson:
     rate_rps: float
     slots: ClassVar[None] = None
     think_ns: ClassVar[int] = 0
+    recorded_speed: ClassVar[None] = None
 
     def arrivals(self, chance: random.Random) -> Iterator[int]:
         """Running sums of exponential gaps of mean 1/rate seconds."""
@@ -85,6 +93,7 @@ class Gamma:
     shape: float = 1.0
     slots: ClassVar[None] = None
     think_ns: ClassVar[int] = 0
+    recorded_speed: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         """Refuses a shape that has no distribution. Raises: ValueError."""
@@ -98,3 +107,26 @@ class Gamma:
         while True:
             at_s += chance.gammavariate(self.shape, scale_s)
             yield round(at_s * NS_PER_S)
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Sessions arrive when their recording says, `speed` times as fast; one pass."""
+
+    speed: float = 1.0
+    slots: ClassVar[None] = None
+    think_ns: ClassVar[int] = 0
+
+    def __post_init__(self) -> None:
+        """Refuses a speed at which nothing would come. Raises: ValueError."""
+        if not 0 < self.speed < math.inf:
+            raise ValueError("speed must be above 0")
+
+    @property
+    def recorded_speed(self) -> float:
+        """Recorded times are divided by this."""
+        return self.speed
+
+    def arrivals(self, chance: random.Random) -> Iterator[int]:
+        """Nothing of its own: the sessions say when."""
+        return repeat(0)

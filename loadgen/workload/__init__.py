@@ -1,6 +1,6 @@
 """Files and seeds to sessions. Reads no clock, opens no socket."""
 
-from loadgen.errors import InputError
+from loadgen.errors import InputError, UsageError
 from loadgen.model.plan import Plan, WorkloadPlan
 from loadgen.workload.agentx import Agentx, AgentxSpec
 from loadgen.workload.chat import Chat, ChatSpec
@@ -36,9 +36,9 @@ FORMATS: dict[str, Format] = {
     "synthetic": Format(SyntheticSpec, Synthetic, makes_text=True),
     "chat": Format(ChatSpec, Chat),
     "sharegpt": Format(ShareGptSpec, ShareGpt),
-    "recorded": Format(RecordedSpec, Recorded),
+    "recorded": Format(RecordedSpec, Recorded, has_times=True),
     "agentx": Format(AgentxSpec, Agentx, on_demand=True, makes_text=True),
-    "mooncake": Format(MooncakeSpec, Mooncake, makes_text=True),
+    "mooncake": Format(MooncakeSpec, Mooncake, makes_text=True, has_times=True),
     "conflux": Format(ConfluxSpec, Conflux),
 }
 
@@ -66,7 +66,14 @@ def open_workload(plan: Plan) -> Sessions:
     if made is None:
         known = ", ".join(FORMATS)
         raise InputError(f"unknown workload format `{plan.workload.format}`", f"known: {known}")
-    return made.open(plan.workload, context_of(plan))
+    context = context_of(plan)
+    if context.by_time and not made.has_times:
+        timed = ", ".join(name for name, known in FORMATS.items() if known.has_times)
+        raise UsageError(
+            f"`{plan.workload.format}` has no recorded times that `--load trace` could keep",
+            f"formats with times: {timed}; `loadgen replay` keeps those of coding sessions",
+        )
+    return made.open(plan.workload, context)
 
 
 def repeat_notice(sessions: Sessions, wanted: int, *, once: bool) -> str | None:

@@ -81,6 +81,8 @@ class Mooncake:
                 first_ms.append(read.timestamp)
         self._sessions = list(rows_of.items())
         self._first_ms = min(first_ms, default=0.0)
+        if context.by_time:
+            self._sessions.sort(key=lambda named: self._starts_ms(named[1]))
         self._pool_seed = pool_seed(context.rules.seed if context.rules else context.seed)
         self._filler = prepared(context.token_fit, self._pool_seed)
         self.n_rows: int | None = len(self._sessions)
@@ -89,7 +91,7 @@ class Mooncake:
     def session(self, point: int, index: int) -> Session | None:
         """Session `index`, modulo their number; None behind the last where once was asked."""
         n_sessions = len(self._sessions)
-        if self._plan.once and index >= n_sessions:
+        if (self._plan.once or self._context.by_time) and index >= n_sessions:
             return None
         name, rows = self._sessions[index % n_sessions]
         read = [self._rows.decode(row, MooncakeRow) for row in rows]
@@ -112,6 +114,14 @@ class Mooncake:
             read = self._rows.decode(row, MooncakeRow)
             needs.append(_input_tok(read) + max(read.output_length or 1, 1))
         return Overlong(sum(need > limit_tok for need in needs), len(needs), max(needs), False)
+
+    def _starts_ms(self, rows: list[int]) -> float:
+        """When a session arrived. Raises: InputError."""
+        times = [self._rows.decode(row, MooncakeRow).timestamp for row in rows]
+        for row, time_ms in zip(rows, times, strict=True):
+            if time_ms is None:
+                self._refuse(row, "no `timestamp`, which `--load trace` needs (milliseconds)")
+        return min(time_ms for time_ms in times if time_ms is not None)
 
     def _checked(self, row: int) -> MooncakeRow:
         read = self._rows.decode(row, MooncakeRow)

@@ -73,13 +73,20 @@ class Recorded:
         self._osl = None if plan.osl == "recorded" else parse_osl(plan.osl)
         rows_of: dict[str, list[int]] = {}
         instants: list[int] = []
+        starts_of: dict[str, int] = {}
         for row in range(len(self._rows)):
             name, at_ns = self._checked(row)
             rows_of.setdefault(name, []).append(row)
             if at_ns is not None:
                 instants.append(at_ns)
+                starts_of[name] = min(at_ns, starts_of.get(name, at_ns))
+            elif context.by_time:
+                what = "no `timestamp`, which `--load trace` needs"
+                raise InputError(f"`{self._where(row)}`: {what}")
         self._earliest_ns = min(instants, default=0)
         self._sessions = list(rows_of.items())
+        if context.by_time:
+            self._sessions.sort(key=lambda named: starts_of[named[0]])
         self.n_rows: int | None = len(self._sessions)
         empty = [name for no, (name, _) in enumerate(self._sessions) if not self._calls(no)]
         if empty:
@@ -92,7 +99,7 @@ class Recorded:
 
     def session(self, point: int, index: int) -> Session | None:
         """Session `index`, modulo their number; None behind the last where once was asked."""
-        if self._plan.once and index >= len(self._sessions):
+        if (self._plan.once or self._context.by_time) and index >= len(self._sessions):
             return None
         number = index % len(self._sessions)
         mark = salt_mark(self._context, point, index) if self._plan.salted else b""

@@ -25,6 +25,8 @@ class WorkloadContext(Struct, frozen=True):
     """Lanes or slots by point; a point whose load has no bound is not in it."""
     rules: ReplayRules | None = None
     workers: int = 1
+    by_time: bool = False
+    """Sessions are sent at their recorded times: in that order, once, and each must have one."""
 
 
 class Overlong(Struct, frozen=True):
@@ -82,6 +84,8 @@ class Format(NamedTuple):
     """Its sessions are `BuiltSessions`, made in a process of their own."""
     makes_text: bool = False
     """Its prompts are made of words: a fit of words to the endpoint's tokens is wanted."""
+    has_times: bool = False
+    """Its sessions may know when they arrived."""
 
 
 def context_of(plan: Plan) -> WorkloadContext:
@@ -95,6 +99,7 @@ def context_of(plan: Plan) -> WorkloadContext:
         {point.index: point.slots for point in plan.points if point.slots is not None},
         plan.replay,
         plan.workers,
+        any(point.load.split(":")[0] == "trace" for point in plan.points),
     )
 
 

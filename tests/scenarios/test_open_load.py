@@ -1,6 +1,7 @@
 """Open loads as whole command lines: due times are kept, and what was not reached is told."""
 
 import asyncio
+import json
 import random
 from itertools import islice, pairwise
 from pathlib import Path
@@ -94,3 +95,22 @@ async def test_an_open_point_ends_when_its_last_request_was_sent_and_answered(
     (health,) = read_recording(run.folder).health
     assert health.ended_at_ns >= run.table.done_at_ns.max()
     assert server.most_at_once >= 140, "the server's second was waited for"
+
+
+async def test_a_recorded_trace_keeps_its_own_times(tmp_path: Path) -> None:
+    arrivals_ms = [400, 0, 100, 160]
+    rows = [
+        {"timestamp": 9000 + at, "input_length": 20, "output_length": 2, "hash_ids": [at]}
+        for at in arrivals_ms
+    ]
+    trace = tmp_path / "trace.jsonl"
+    trace.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    words = ("--load", "trace:speed=2", "--workload", f"mooncake:{trace}", "--workers", 2)
+    async with ScriptedServer(answer(2)) as server:
+        run = await loadgen("run", server.url, *BARE, *words, "--out", tmp_path, out=tmp_path)
+    assert run.code == 0, run.stderr
+    due = sorted((run.table.due_at_ns - started_at_ns(run)).tolist())
+    assert due == [at * 500_000 for at in sorted(arrivals_ms)]
+    assert "no_more_sessions" in {
+        health.stop_reason for health in read_recording(run.folder).health
+    }

@@ -320,3 +320,9 @@ def test_shares_are_percent_or_fractions(text: str, share: float) -> None:
 def test_what_is_no_share_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse_share(text)
+
+
+def test_a_trace_is_played_to_its_end_unless_a_length_is_said() -> None:
+    order = replace(ORDER, loads=("trace",))
+    assert made(order).points[0].duration_ns is None
+    assert made(order, load=LoadOptions(duration="1m")).points[0].duration_ns == 60 * S

@@ -1,6 +1,8 @@
 import asyncio
 from itertools import count, pairwise, repeat
 
+from msgspec import structs
+
 from loadgen.engine import Load, OwnFeed, RateCeiling
 from loadgen.engine.tally import Tally
 from loadgen.model.exchange import Outcome, Phase, TurnKey
@@ -152,3 +154,16 @@ async def test_answers_that_take_longer_than_the_grace_are_followed_to_their_end
     _, tally = await drive(wire, closed(1, warmup=1, duration_ns=MS, grace_ns=MS))
     assert tally.issued == 2
     assert {exchange.failure for exchange in wire.exchanges} == {None}
+
+
+async def test_recorded_sessions_are_due_when_they_arrived_so_many_times_as_fast() -> None:
+    sessions = (
+        structs.replace(session, arrives_at_ns=at_ns)
+        for session, at_ns in zip(one_shots(), (0, 10 * MS, 40 * MS), strict=False)
+    )
+    wire = FakeWire(at_once)
+    load = Load(repeat(0), OwnFeed(sessions), recorded_speed=2.0)
+    driver, tally = await drive(wire, load)
+    first = wire.sent[0][2]
+    assert [due - first for _, _, due in wire.sent] == [0, 5 * MS, 20 * MS]
+    assert (tally.issued, driver.stop_reason) == (3, "no_more_sessions")

@@ -45,7 +45,16 @@ def test_the_same_seed_draws_the_same_arrivals() -> None:
     assert gaps_s("poisson:rate=5/s") == gaps_s("poisson:rate=5/s")
 
 
-@pytest.mark.parametrize("spec", ["closed:0", "closed:-2", "gamma:4/s,shape=0", "gamma:4/s,-1"])
+@pytest.mark.parametrize(
+    "spec", ["closed:0", "closed:-2", "gamma:4/s,shape=0", "gamma:4/s,-1", "trace:0"]
+)
 def test_a_load_that_can_send_nothing_is_refused(spec: str) -> None:
     with pytest.raises(UsageError, match="must be"):
         parse_spec(spec, SHAPES)
+
+
+def test_a_trace_leaves_the_instants_to_its_sessions() -> None:
+    shape = parse_spec("trace:speed=2", SHAPES)
+    assert (shape.recorded_speed, shape.slots) == (2.0, None)
+    assert parse_spec("trace", SHAPES).recorded_speed == 1.0
+    assert list(islice(shape.arrivals(random.Random(1)), 2)) == [0, 0]

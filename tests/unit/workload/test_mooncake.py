@@ -17,12 +17,18 @@ FIRST = {"timestamp": 1000, "input_length": 1200, "output_length": 52, "hash_ids
 SECOND = {"timestamp": 1850, "input_length": 1710, "output_length": 0, "hash_ids": [0, 1, 2, 7]}
 
 
-def opened(tmp_path: Path, *rows: object, endpoint: Any = "chat", **options: Any) -> Mooncake:
+def opened(
+    tmp_path: Path,
+    *rows: object,
+    endpoint: Any = "chat",
+    by_time: bool = False,
+    **options: Any,
+) -> Mooncake:
     path = tmp_path / "trace.jsonl"
     texts = (row if isinstance(row, bytes) else msgspec.json.encode(row) for row in rows)
     path.write_bytes(b"\n".join(texts))
     plan = WorkloadPlan(format="mooncake", path=str(path), **{"salted": True, **options})
-    return Mooncake(plan, WorkloadContext(endpoint, salt="s"))
+    return Mooncake(plan, WorkloadContext(endpoint, salt="s", by_time=by_time))
 
 
 def session_of(workload: Mooncake, index: int = 0, point: int = 0) -> Session:
@@ -172,3 +178,15 @@ def test_rows_that_cant_be_played_are_refused_with_their_place(
 ) -> None:
     with pytest.raises(InputError, match=said):
         opened(tmp_path, FIRST, row)
+
+
+def test_by_time_sessions_come_once_in_the_order_of_their_arrival(tmp_path: Path) -> None:
+    workload = opened(tmp_path, SECOND, FIRST, by_time=True)
+    assert [session_of(workload, n).arrives_at_ns for n in range(2)] == [0, 850 * MS]
+    assert workload.session(0, 2) is None
+
+
+def test_by_time_a_row_without_a_time_is_refused_by_its_line(tmp_path: Path) -> None:
+    untimed = {"input_length": 3, "output_length": 1, "hash_ids": [1]}
+    with pytest.raises(InputError, match=r"trace.jsonl:2`: no `timestamp`"):
+        opened(tmp_path, FIRST, untimed, by_time=True)

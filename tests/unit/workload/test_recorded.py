@@ -5,13 +5,14 @@ import msgspec
 import pytest
 
 from loadgen.errors import InputError, UsageError
-from loadgen.model.plan import WorkloadPlan
+from loadgen.model.plan import Plan, PointPlan, TargetPlan, WorkloadPlan
 from loadgen.model.session import Answer, Session, Turn, Wait
-from loadgen.workload import WorkloadContext, load_workload
+from loadgen.workload import WorkloadContext, load_workload, open_workload
 from loadgen.workload.recorded import Recorded
 from loadgen.workload.threads import instant_ns
 
 S = 10**9
+TIMED = PointPlan(0, "trace:speed=2")
 TOOLS = [{"type": "function", "function": {"name": "ls", "parameters": {}}}]
 ASK = {"role": "user", "content": "Grüße \u2028 x", "name": "ann"}
 SAID = {"role": "assistant", "content": "y" * 40}
@@ -26,13 +27,19 @@ def one(name: str, at: object, said: dict[str, Any], **members: Any) -> dict[str
     return {"session_id": name, "timestamp": at, **said, **members}
 
 
-def opened(tmp_path: Path, *rows: object, endpoint: Any = "chat", **options: Any) -> Recorded:
+def opened(
+    tmp_path: Path,
+    *rows: object,
+    endpoint: Any = "chat",
+    by_time: bool = False,
+    **options: Any,
+) -> Recorded:
     path = tmp_path / "rows.jsonl"
     texts = (row if isinstance(row, bytes) else msgspec.json.encode(row) for row in rows)
     path.write_bytes(b"\n".join(texts))
     options = {"osl": "recorded", "salted": False, **options}
     plan = WorkloadPlan(format="recorded", path=str(path), **options)
-    return Recorded(plan, WorkloadContext(endpoint, salt="s"))
+    return Recorded(plan, WorkloadContext(endpoint, salt="s", by_time=by_time))
 
 
 def session_of(workload: Recorded, index: int = 0) -> Session:
@@ -224,3 +231,26 @@ def test_times_are_read_with_and_without_zones(text: str | float, instant: int) 
 def test_what_is_no_time_is_refused(text: str | float) -> None:
     with pytest.raises(ValueError, match=r"."):
         instant_ns(text)
+
+
+def test_by_time_sessions_come_once_in_the_order_of_their_arrival(tmp_path: Path) -> None:
+    late, early = asked("late", 7.5, ASK), asked("early", 5.0, ASK)
+    workload = opened(tmp_path, late, early, by_time=True)
+    found = [session_of(workload, n) for n in range(2)]
+    assert [(each.prompt_id, each.arrives_at_ns) for each in found] == [
+        ("early", 0),
+        ("late", 5 * S // 2),
+    ]
+    assert workload.session(0, 2) is None
+
+
+def test_by_time_a_row_without_a_time_is_refused_by_its_line(tmp_path: Path) -> None:
+    untimed = {"session_id": "b", "messages": [ASK]}
+    with pytest.raises(InputError, match=r"rows.jsonl:2`: no `timestamp`"):
+        opened(tmp_path, asked("a", 1.0, ASK), untimed, by_time=True)
+
+
+def test_a_format_without_times_is_refused_for_a_load_that_keeps_them() -> None:
+    plan = Plan("r", TargetPlan("http://h", "m"), load_workload("synthetic"), (TIMED,))
+    with pytest.raises(UsageError, match="no recorded times"):
+        open_workload(plan)
