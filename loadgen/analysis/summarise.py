@@ -21,6 +21,7 @@ from loadgen.analysis.frontier import ladder_of
 from loadgen.analysis.knee import headline_of
 from loadgen.analysis.measures import measures_of, request_columns
 from loadgen.analysis.metrics import METRICS, Metric
+from loadgen.analysis.phases import phase_fit
 from loadgen.analysis.requests import Requests, rows_of_point
 from loadgen.analysis.sessions import replay_summary
 from loadgen.analysis.steady import floors_missed, judge
@@ -126,6 +127,7 @@ def _summary(
         verdict_reasons=reasons_of(findings),
         replays=replays,
         ladder=ladder_of(points, recording.plan.prices, replays),
+        phases=tuple(phase_fit(point) for point in facts),
         timing_uncertainty=describe_timing([point.fidelity for point in facts]),
     )
     return with_costs(summary, recording.plan)

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
+from loadgen.cli.dry_cost import cost_lines
 from loadgen.model.plan import Plan, PointPlan
 from loadgen.schedule import SHAPES
 from loadgen.specs import parse_spec
 from loadgen.units import s_from_ns
 
 SECONDS_PER_MINUTE = 60.0
-SECONDS_PER_HOUR = 3600.0
 
 
 def dry_run_lines(plan: Plan, target: str) -> Iterator[str]:
@@ -24,7 +24,8 @@ def dry_run_lines(plan: Plan, target: str) -> Iterator[str]:
     minutes = _minutes(plan)
     before = "" if plan.replay is None else ", after a warm-up that the server's speed decides"
     yield f"  minutes   {_minutes_text(minutes)}{before}\n"
-    yield f"  cost      {_cost(plan, minutes)}\n"
+    for number, line in enumerate(cost_lines(plan, minutes, _token_counts(plan))):
+        yield f"  {'' if number else 'cost':<10}{line}\n"
 
 
 def _prompts(plan: Plan) -> str:
@@ -102,13 +103,12 @@ def _minutes_text(minutes: float | None) -> str:
     return f"{minutes:.1f}, and the last answers of each point"
 
 
-def _cost(plan: Plan, minutes: float | None) -> str:
-    """Dollars, where a price and a time are known."""
-    price = plan.prices.get("gpu_usd_per_h")
-    if price is None:
-        return "unknown (--gpu-price USD and --gpus N tell)"
-    gpus = plan.prices.get("gpus", 1)
-    hourly = f"{gpus:g} × ${price:g} an hour"
-    if minutes is None:
-        return hourly
-    return f"${price * gpus * minutes * SECONDS_PER_MINUTE / SECONDS_PER_HOUR:.2f} at {hourly}"
+def _token_counts(plan: Plan) -> tuple[float, float] | None:
+    """Prompt and output tokens of all requests, where both are plain numbers."""
+    wanted = [_wanted(plan, point) for point in plan.points]
+    known = [count for count in wanted if count is not None]
+    isl, osl = plan.workload.isl, plan.workload.osl
+    plain = isl.isdigit() and osl.isdigit() and plan.workload.turns == "1"
+    if not plain or plan.replay is not None or len(known) < len(wanted):
+        return None
+    return sum(known) * int(isl), sum(known) * int(osl)

@@ -141,6 +141,9 @@ def _phase(fit: PhaseFit) -> Iterator[str]:
     for name, value, low, high in rates:
         bounds = f" ({format_figure(low, 2)} to {format_figure(high, 2)})" if low and high else ""
         yield f"{name} {format_figure(value, 2)} tok/s{bounds} of one request"
+    if fit.prefill_j_per_tok is not None and fit.decode_j_per_tok is not None:
+        joules = (format_figure(j, 2) for j in (fit.prefill_j_per_tok, fit.decode_j_per_tok))
+        yield " and ".join(joules) + " J a token"
     if fit.prefill_time_frac is not None:
         yield f"{format_percent(fit.prefill_time_frac)} of the time on prompts"
 
