@@ -1,11 +1,12 @@
 """The reading wing assembled: a run folder goes in, a summary and its outputs come out."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 from loadgen.analysis import request_metrics, summarise
+from loadgen.model.plan import Plan
 from loadgen.model.summary import Summary
 from loadgen.model.table import Recording
 from loadgen.report import OUTPUTS
@@ -16,14 +17,16 @@ REPORTS = ("md",)
 """Outputs that every run folder keeps as `report.<name>`."""
 
 
-def review(folder: Path) -> tuple[Summary, Recording]:
-    """The summary of a run folder, and its recording.
+def review(folder: Path, priced: Callable[[Plan], Plan] | None = None) -> tuple[Summary, Recording]:
+    """The summary of a run folder, and its recording; `priced` gives its plan other prices.
 
     Raises:
         InputError: no run folder, or one that can't be read.
 
     """
     recording = read_recording(folder)
+    if priced is not None:
+        recording = replace(recording, plan=priced(recording.plan))
     return summarise(recording), recording
 
 

@@ -5,8 +5,6 @@ more token costs one request at this load, others' work in between included; 1/a
 rates of the system. Lengths that are all alike or go together tell nothing, and that is said.
 """
 
-from collections.abc import Mapping
-
 import numpy as np
 from msgspec import structs
 
@@ -18,7 +16,7 @@ from loadgen.analysis.requests import number
 from loadgen.model.cost import PhaseFit
 from loadgen.model.energy import PointEnergy
 from loadgen.model.plan import Plan
-from loadgen.model.summary import PointSummary
+from loadgen.model.summary import PointSummary, Summary
 from loadgen.model.table import Floats, Ints
 from loadgen.units import NS_PER_S
 
@@ -81,22 +79,19 @@ def fit(index: int, lengths: Floats, times: Floats, clusters: Ints) -> PhaseFit:
     )
 
 
-def with_joules(
-    fits: tuple[PhaseFit, ...],
-    points: Mapping[int, PointSummary],
-    energy: Mapping[int, PointEnergy],
-    plan: Plan,
-) -> tuple[PhaseFit, ...]:
-    """The fits with joules a token of each phase, where the point's energy is known.
+def with_joules(summary: Summary, plan: Plan) -> Summary:
+    """The summary whose fits have joules a token of each phase, where the energy is known.
 
     The energy is shared as the requests' time is; idle watts go with it.
     """
-    return tuple(
-        _energised(one, points[one.point], energy.get(one.point), plan)
-        if one.point in points
-        else one
-        for one in fits
+    if not summary.energy:
+        return summary
+    points = {point.index: point for point in summary.points}
+    known = {energy.point: energy for energy in summary.energy}
+    fits = tuple(
+        _energised(one, points[one.point], known.get(one.point), plan) for one in summary.phases
     )
+    return structs.replace(summary, phases=fits)
 
 
 def _energised(

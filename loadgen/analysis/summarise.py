@@ -21,7 +21,7 @@ from loadgen.analysis.frontier import ladder_of
 from loadgen.analysis.knee import headline_of
 from loadgen.analysis.measures import measures_of, request_columns
 from loadgen.analysis.metrics import METRICS, Metric
-from loadgen.analysis.phases import phase_fit
+from loadgen.analysis.phases import phase_fit, with_joules
 from loadgen.analysis.requests import Requests, rows_of_point
 from loadgen.analysis.sessions import replay_summary
 from loadgen.analysis.steady import floors_missed, judge
@@ -130,7 +130,7 @@ def _summary(
         phases=tuple(phase_fit(point) for point in facts),
         timing_uncertainty=describe_timing([point.fidelity for point in facts]),
     )
-    return with_costs(summary, recording.plan)
+    return with_costs(with_joules(summary, recording.plan), recording.plan)
 
 
 def _known(recording: Recording) -> Known:

@@ -12,9 +12,9 @@ import msgspec
 
 from loadgen import clock
 from loadgen.cli.keys import parse_header, without_login
-from loadgen.cli.options import LoadOptions, MoneyOptions, SharedOptions
+from loadgen.cli.options import LoadOptions, SharedOptions
 from loadgen.cli.plan_file import DEFAULT_DURATION_NS, DEFAULT_WORKLOAD, PlanFile, load_plan
-from loadgen.cli.price_file import load_price_file
+from loadgen.cli.price_file import declared_money
 from loadgen.cli.request_options import EndpointOptions, PromptOptions
 from loadgen.cli.rules import as_replay
 from loadgen.cli.system_file import load_system
@@ -264,28 +264,19 @@ def _deadlines(base: Plan | None, options: LoadOptions) -> Deadlines:
 
 def _declared(base: Plan | None, options: SharedOptions) -> dict[str, Any]:
     """What was said of the system, and what money is; a declared system says how many GPUs."""
-    prices, path = _prices(base, options.money), options.endpoint.system
-    table = options.money.prices
-    tables = {} if table is None else {"price_table": load_price_file(Path(table))}
+    said, path = declared_money(options.money), options.endpoint.system
+    prices = (base.prices if base else {}) | said.prices
+    tables = {} if said.table is None else {"price_table": said.table}
     if path is None:
         return {"prices": prices, **tables}
     system = load_system(Path(path))
-    said = options.money.gpus
-    if said is not None and said != system.gpus:
+    gpus = options.money.gpus
+    if gpus is not None and gpus != system.gpus:
         raise UsageError(
-            f"`--gpus {said}`: the system file says {system.gpus}",
+            f"`--gpus {gpus}`: the system file says {system.gpus}",
             "leave --gpus away, or correct gpus_per_replica and replicas",
         )
     return {"prices": prices | {"gpus": float(system.gpus)}, "system": system, **tables}
-
-
-def _prices(base: Plan | None, options: MoneyOptions) -> dict[str, float]:
-    """What money is, as far as it was said."""
-    _at_least(1, "--gpus", options.gpus)
-    if options.gpu_price is not None and not 0 < options.gpu_price < math.inf:
-        raise UsageError(f"`--gpu-price {options.gpu_price}`: dollars an hour, above 0")
-    gpus = None if options.gpus is None else float(options.gpus)
-    return (base.prices if base else {}) | _given(gpus=gpus, gpu_usd_per_h=options.gpu_price)
 
 
 def parse_share(text: str) -> float:

@@ -7,11 +7,13 @@ from typing import Annotated
 import typer
 
 from loadgen.cli.option import RESULTS, option
+from loadgen.cli.options import MoneyOptions
 
 EXAMPLES = """
 loadgen report results/2026-11-30T22-10Z-my-model
 loadgen report results/* --format csv
 loadgen report results/2026-11-30T22-10Z-my-model --format jsonl --out requests.jsonl
+loadgen report results/2026-11-30T22-10Z-my-model --gpus 8 --gpu-price 2.31
 """
 
 Runs = Annotated[list[str], typer.Argument(metavar="RUN", help="Run folders.")]
@@ -33,21 +35,25 @@ Out = Annotated[
 ]
 
 
-def report(runs: Runs, output: Format = "text", out: Out = None) -> int:
+def report(runs: Runs, output: Format = "text", out: Out = None, *, money: MoneyOptions) -> int:
     """Print what runs have recorded, in any format.
 
-    Reads every run folder, also that of a killed run.
+    Reads every run folder, also that of a killed run. Prices given here count instead of those
+    of the run; nothing in its folder changes.
     """
     from loadgen.cli.output import require_format, write_pieces
+    from loadgen.cli.price_file import with_prices
     from loadgen.review import render, review
 
     require_format(output)
+    priced = with_prices(money)
 
     def pieces() -> Iterator[str]:
         for number, run in enumerate(runs):
             if number and output in {"text", "md"}:
                 yield "\n"
-            yield from render(*review(Path(run)), output)
+            found = review(Path(run)) if priced is None else review(Path(run), priced)
+            yield from render(*found, output)
 
     write_pieces(pieces(), out)
     return 0

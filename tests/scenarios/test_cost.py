@@ -48,6 +48,10 @@ def test_a_run_is_priced_and_its_phases_are_those_of_the_mocks_law(tmp_path: Pat
     assert rows["lease", "all_in", 0.3]["total"] == pytest.approx(whole["total"] / 0.6)
     split = rows["declared", "api_ratio", 1.0]
     assert split["output"] == pytest.approx(5 * split["input"])
+    with running("report", done.folder, "--gpu-price", 7.2) as process:
+        repriced = finish(process, out)
+    assert "$7.20/GPU-h × 2" in repriced.stdout
+    assert json.loads((done.folder / "run.json").read_text("utf-8"))["summary"] == summary
     if summary["client_grade"] != "refuse":
         agrees_with_the_law(summary["phases"][0])
 

@@ -155,11 +155,10 @@ def test_the_regression_method_prices_input_and_output_by_these_shares() -> None
 def test_joules_are_shared_as_the_time_is() -> None:
     summary = run(*drawn())
     energy = PointEnergy(0, "gpu", "nvml", "counter", window_s=10.0, joules=3_000.0)
-    points = {point.index: point for point in summary.points}
-    plan = recording([]).plan
-    (found,) = with_joules(summary.phases, points, {0: energy}, plan)
-    uncached = points[0].measures["in_tps_uncached"].value
-    output = points[0].measures["out_tps"].value
+    told = msgspec.structs.replace(summary, energy=(energy,))
+    (found,) = with_joules(told, recording([]).plan).phases
+    uncached = summary.points[0].measures["in_tps_uncached"].value
+    output = summary.points[0].measures["out_tps"].value
 
     assert found.prefill_j_per_tok is not None
     assert found.decode_j_per_tok is not None
@@ -171,16 +170,16 @@ def test_joules_are_shared_as_the_time_is() -> None:
 
 
 def test_without_energy_or_a_fit_there_are_no_joules() -> None:
-    summary = run(*drawn())
-    points = {point.index: point for point in summary.points}
-    plan = recording([]).plan
+    summary, plan = run(*drawn()), recording([]).plan
     unknown = PointEnergy(0, "gpu", "nvml", "none", window_s=10.0, joules=None, reason="gaps")
     blind = (PhaseFit(0, 3, reason="not identifiable: 3 requests"),)
     known = msgspec.structs.replace(unknown, joules=3_000.0)
+    gaps = msgspec.structs.replace(summary, energy=(unknown,))
+    unfitted = msgspec.structs.replace(summary, energy=(known,), phases=blind)
 
-    assert with_joules(summary.phases, points, {}, plan) == summary.phases
-    assert with_joules(summary.phases, points, {0: unknown}, plan) == summary.phases
-    assert with_joules(blind, points, {0: known}, plan) == blind
+    assert with_joules(summary, plan) == summary
+    assert with_joules(gaps, plan).phases == summary.phases
+    assert with_joules(unfitted, plan).phases == blind
 
 
 def test_times_that_say_nothing_at_all_give_no_line() -> None:
