@@ -75,7 +75,8 @@ class Shares:
 
 def with_costs(summary: Summary, plan: Plan, gpu_names: tuple[str, ...] = ()) -> Summary:
     """The summary with its costs and break-evens, from its own points, phases and server views."""
-    gpus, tiers = gpus_of(plan), tiers_of(plan, gpu_names)
+    gpus = gpus_of(plan)
+    tiers = () if gpus is None else tiers_of(plan, gpu_names)
     if gpus is None or not tiers:
         return summary
     servers = {view.point: view for view in summary.server}

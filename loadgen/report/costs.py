@@ -34,7 +34,9 @@ def cost_lines(summary: Summary) -> Iterator[str]:
     method = _method(rows)
     yield from flow(_facts(rows[0], point), first="  cost          ", then=" " * 16)
     heads = zip(HEADS, WIDTHS, strict=True)
-    yield f"{INDENT}{'tier':<18}{'$/GPU-h':>8}{'':11}" + "".join(f"{h:>{w}}" for h, w in heads)
+    yield f"{INDENT}{'tier':<18}{'$/GPU-h':>8}{'as of':>11}" + "".join(
+        f"{h:>{w}}" for h, w in heads
+    )
     for row in rows:
         first = row.tier == rows[0].tier
         if row.method == (method or "all_in") and (first or row.utilisation == 1.0):

@@ -50,6 +50,10 @@ class Nothing:
     pass
 
 
+class Rooms(Struct):
+    rooms: dict[str, dict[str, list[int]]]
+
+
 TABLE: dict[str, type] = {
     "closed": Closed,
     "poisson": Poisson,
@@ -211,6 +215,16 @@ def test_a_wrong_yaml_file_is_refused_by_place(
     with pytest.raises(InputError) as caught:
         load_yaml(path, Config)
     assert all(words in str(caught.value) for words in says), str(caught.value)
+
+
+def test_the_key_of_a_mapping_is_named_where_the_library_leaves_it_out(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text("rooms:\n  a: {x.y: [1, 2]}\n  b:\n    c: [3]\n    d: [4, five]\n")
+    with pytest.raises(InputError) as caught:
+        load_yaml(path, Rooms)
+    assert "c.yaml:5`" in str(caught.value)
+    assert "`$.rooms.b.d[1]`" in str(caught.value)
+    assert "'five'" in str(caught.value)
 
 
 def test_an_unknown_yaml_key_gets_a_near_match(tmp_path: Path) -> None:

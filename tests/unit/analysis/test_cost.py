@@ -10,7 +10,14 @@ from loadgen.analysis.tiers import DECLARED, OWNED, apis_of, tiers_of
 from loadgen.model.cost import CostRow, PhaseFit
 from loadgen.model.plan import Plan, PointPlan, TargetPlan, WorkloadPlan
 from loadgen.model.prices import ApiPrice, ApiRatio, GpuPrices, OwnCost, PriceTable, PriceTier
-from loadgen.model.summary import Counts, Headline, Measure, PointSummary, Summary
+from loadgen.model.summary import (
+    Counts,
+    Headline,
+    Measure,
+    PointSummary,
+    ReplaySummary,
+    Summary,
+)
 from loadgen.model.system import DeclaredGpu, DeclaredModel, DeclaredSystem
 from loadgen.model.telemetry import ServerView
 
@@ -174,6 +181,21 @@ def test_prompts_that_share_nothing_by_design_have_no_cached_tokens() -> None:
 
     assert (alone.basis, alone.cached) == ("design", 0.0)
     assert (shared.basis, shared.cached) == ("", None)
+
+
+@pytest.mark.parametrize(("computed", "basis"), [(4_000.0, "usage"), (None, "")])
+def test_a_replay_is_priced_by_its_own_rates(computed: float | None, basis: str) -> None:
+    played = ReplaySummary(
+        point=0, requests=9, span_s=60.0, itl_s={}, intvty_tps={}, e2e_norm_tps={},
+        input_tok=None, cached_tok=None, output_tok=None, hit_designed=None, hit_measured=None,
+        drift_frac=None, depths=(), agents=(), fan_out_mean=1.0, fan_out_most=1, idle_frac=0.0,
+        sessions=1, recycled=0, finished=1, usd_per_session=None, traces=1, coverage_frac=None,
+        not_comparable=(), total_tps=21_000.0, computed_tps=computed, output_tps=1_000.0,
+    )  # fmt: skip
+    rates = rates_of(point(), plan_of(), replay=played)
+
+    assert (rates.total, rates.output, rates.prompt) == (21_000.0, 1_000.0, 20_000.0)
+    assert (rates.uncached, rates.basis) == (computed, basis)
 
 
 def test_without_gpus_or_a_price_nothing_is_priced() -> None:

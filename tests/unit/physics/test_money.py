@@ -5,24 +5,25 @@ import pytest
 from loadgen import physics
 
 LADDER_004 = (
-    (73744, 1.86, "0.0070"),
-    (58204, 1.86, "0.0089"),
-    (45519, 1.86, "0.0114"),
-    (27723, 1.86, "0.0186"),
-    (18841, 1.86, "0.0274"),
-    (73744, 4.00, "0.0151"),
+    (73744, 1.86, "0.007", 0.00700622),
+    (58204, 1.86, "0.009", 0.00887682),
+    (45519, 1.86, "0.011", 0.01135057),
+    (27723, 1.86, "0.019", 0.01863675),
+    (18841, 1.86, "0.027", 0.02742247),
+    (73744, 4.00, "0.015", 0.01506714),
 )
-"""Published tokens a second and GPU, $/GPU-h, and the $/1M tokens that they come to."""
+"""Published tokens a second and GPU, $/GPU-h, the printed $/1M tokens, and its value by hand."""
 
 
-@pytest.mark.parametrize(("tps", "price", "made"), LADDER_004)
+@pytest.mark.parametrize(("tps", "price", "printed", "exact"), LADDER_004)
 def test_each_row_of_the_published_ladder_is_met_to_its_last_digit(
-    tps: float, price: float, made: str
+    tps: float, price: float, printed: str, exact: float
 ) -> None:
     usd_per_s = physics.usd_per_second(price, gpus=1)
     per_mtok = physics.per_mtok(usd_per_s, tps)
 
-    assert f"{per_mtok:.4f}" == made
+    assert f"{per_mtok:.3f}" == printed
+    assert per_mtok == pytest.approx(exact, rel=1e-6)
     assert per_mtok == pytest.approx(physics.usd_per_mtok(price, tps), rel=1e-12)
 
 
