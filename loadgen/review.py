@@ -6,6 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from loadgen.analysis import request_metrics, summarise
+from loadgen.analysis.compat import recompute
+from loadgen.model.compat import CompatTable
 from loadgen.model.plan import Plan
 from loadgen.model.summary import Summary
 from loadgen.model.table import Recording
@@ -24,10 +26,19 @@ def review(folder: Path, priced: Callable[[Plan], Plan] | None = None) -> tuple[
         InputError: no run folder, or one that can't be read.
 
     """
-    recording = read_recording(folder)
-    if priced is not None:
-        recording = replace(recording, plan=priced(recording.plan))
+    recording = _read(folder, priced)
     return summarise(recording), recording
+
+
+def by_rules(folder: Path, rules: str, priced: Callable[[Plan], Plan] | None = None) -> CompatTable:
+    """The same records by another tool's rules, one out of RULES. Raises as `review`."""
+    return recompute(rules, _read(folder, priced))
+
+
+def _read(folder: Path, priced: Callable[[Plan], Plan] | None) -> Recording:
+    """What the folder holds, its plan with other prices where asked."""
+    recording = read_recording(folder)
+    return recording if priced is None else replace(recording, plan=priced(recording.plan))
 
 
 def render(summary: Summary, recording: Recording, output: str) -> Iterable[str]:

@@ -14,6 +14,7 @@ loadgen report results/2026-11-30T22-10Z-my-model
 loadgen report results/* --format csv
 loadgen report results/2026-11-30T22-10Z-my-model --format jsonl --out requests.jsonl
 loadgen report results/2026-11-30T22-10Z-my-model --gpus 8 --gpu-price 2.31
+loadgen report results/2026-11-30T22-10Z-my-model --compat vllm
 """
 
 Runs = Annotated[list[str], typer.Argument(metavar="RUN", help="Run folders.")]
@@ -33,9 +34,26 @@ Out = Annotated[
         "--out", "-o", says="Write to this file instead of stdout.", group=RESULTS, metavar="FILE"
     ),
 ]
+Compat = Annotated[
+    str | None,
+    option(
+        "--compat",
+        says="Recompute the same records by another tool's rules, under its names "
+        "(docs/other-tools.md); as text, md, json or csv.",
+        group=RESULTS,
+        metavar="vllm|sglang|aiperf|guidellm|inferencex|mlperf-endpoints",
+    ),
+]
 
 
-def report(runs: Runs, output: Format = "text", out: Out = None, *, money: MoneyOptions) -> int:
+def report(
+    runs: Runs,
+    output: Format = "text",
+    out: Out = None,
+    compat: Compat = None,
+    *,
+    money: MoneyOptions,
+) -> int:
     """Print what runs have recorded, in any format.
 
     Reads every run folder, also that of a killed run. Prices given here count instead of those
@@ -45,8 +63,13 @@ def report(runs: Runs, output: Format = "text", out: Out = None, *, money: Money
     from loadgen.cli.price_file import with_prices
     from loadgen.review import render, review
 
-    require_format(output)
     priced = with_prices(money)
+    if compat is not None:
+        from loadgen.cli.compat import compat_pieces
+
+        write_pieces(compat_pieces(runs, compat, output, priced), out)
+        return 0
+    require_format(output)
 
     def pieces() -> Iterator[str]:
         for number, run in enumerate(runs):
