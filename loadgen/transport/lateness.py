@@ -21,6 +21,11 @@ class Lateness:
         self._reached_all_ns = now_ns
         self._since_ns = now_ns
         self._before_ns = now_ns
+        self._stopped = False
+
+    def stopped(self) -> None:
+        """The loop stood still without running or wanting to: the process was stopped."""
+        self._stopped = True
 
     def look(self, at_ns: int, gathered_ns: int) -> None:
         """A look begins; on purpose it comes `gathered_ns` after the loop woke.
@@ -33,6 +38,8 @@ class Lateness:
         self._busy_before_ns = busy_ns
         self._before_ns = self._reached_all_ns
         self._since_ns = max(self._before_ns, at_ns - awake_ns)
+        if self._stopped:
+            self._since_ns, self._stopped = self._before_ns, False
 
     def since_ns(self, worst_ns: int) -> int:
         """Since when what the look found may have lain.

@@ -23,6 +23,10 @@ from loadgen.units import NS_PER_MS, NS_PER_S, NS_PER_US
 GUARD_NS = 300 * NS_PER_US
 """A look at the sockets older than this is repeated before the next launch."""
 
+BEAT_NS = 50 * NS_PER_MS
+BEAT_LATE_NS = 3 * NS_PER_MS
+"""Loop timers count whole milliseconds; one that is later than this tells of a loop stood still."""
+
 READ_BYTES = 256 * 1024
 READY_AT_ONCE = 512
 
@@ -56,6 +60,19 @@ class Watch:
         self._gathered_ns = 0
         self._found = 0
         loop.add_reader(self._poller.fileno(), self._wake)
+        self._beat_due_ns = self._looked_at_ns + BEAT_NS
+        self._beat: asyncio.TimerHandle = loop.call_later(BEAT_NS / NS_PER_S, self._on_beat)
+
+    def _on_beat(self) -> None:
+        self._look_for_stop(now_ns())
+        self._beat_due_ns = now_ns() + BEAT_NS
+        self._beat = self._loop.call_later(BEAT_NS / NS_PER_S, self._on_beat)
+
+    def _look_for_stop(self, at_ns: int) -> None:
+        """A beat that is overdue tells that the whole process was stopped meanwhile."""
+        if at_ns - self._beat_due_ns > BEAT_LATE_NS:
+            self._lateness.stopped()
+            self._beat_due_ns = at_ns + BEAT_NS
 
     def guard(self) -> None:
         """Reads the sockets now if 0.3 ms have passed since the last look at them."""
@@ -77,6 +94,7 @@ class Watch:
         """
         floor_ns, look_ns = self._looked_at_ns, now_ns()
         self._looked_at_ns = look_ns
+        self._look_for_stop(look_ns)
         self._lateness.look(look_ns, self._gathered_ns)
         self._gathered_ns = 0
         clock = self.clock
@@ -149,6 +167,7 @@ class Watch:
 
     def close(self) -> None:
         """Closes every connection and the poller."""
+        self._beat.cancel()
         for connection in list(self.roster.watched.values()):
             connection.lost(OSError(0, "closed by the client"))
         if not self._loop.is_closed():

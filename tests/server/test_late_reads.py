@@ -2,6 +2,9 @@
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
+
+import pytest
 
 from loadgen.transport.decode import decode
 from loadgen.units import NS_PER_MS
@@ -9,6 +12,7 @@ from tests.scripted_server import LAST_CHUNK, STREAM_HEAD, ScriptedServer, Step,
 from tests.wire import open_sender, send
 
 HELD_NS = 30 * NS_PER_MS
+STILL_NS = 199 * NS_PER_MS
 
 
 def token(text: str) -> bytes:
@@ -26,12 +30,22 @@ async def hold_the_loop(talk: Talk) -> None:
     talk.writer.write(token("c"))
 
 
-async def test_a_stamp_that_a_busy_loop_made_late_is_flagged_with_its_bound() -> None:
+async def stand_still(talk: Talk) -> None:
+    """One event, the loop asleep where no timer wakes it, another event."""
+    talk.writer.write(token("b"))
+    time.sleep(0.2)  # noqa: ASYNC251  # a process that is stopped neither runs nor waits for a core
+    talk.writer.write(token("c"))
+
+
+@pytest.mark.parametrize(("hold", "held_ns"), [(hold_the_loop, HELD_NS), (stand_still, STILL_NS)])
+async def test_a_stamp_that_a_held_up_loop_made_late_is_flagged_with_its_bound(
+    hold: Callable[[Talk], Awaitable[None]], held_ns: int
+) -> None:
     done = chunk(b"data: [DONE]\n\n") + LAST_CHUNK
-    answer: list[Step] = [STREAM_HEAD, token("a"), (0.05, b""), hold_the_loop, (0.05, done)]
+    answer: list[Step] = [STREAM_HEAD, token("a"), (0.05, b""), hold, (0.05, done)]
     async with ScriptedServer(answer) as server, open_sender(server.url) as sender:
         record = decode(await send(sender))
         await asyncio.sleep(0)
     assert record.multi_event_reads == 1
     assert "late_stamps" in record.flags
-    assert record.seen_lag_max_ns >= HELD_NS
+    assert record.seen_lag_max_ns >= held_ns

@@ -46,3 +46,12 @@ def test_where_bytes_lay_longer_than_the_thread_knows_of_the_look_before_counts(
     late = Thread().look(START + 50 * NS_PER_MS, awake_ns=10)
     assert late.since_ns(LATE_NS + 1) == START
     assert late.since_ns(LATE_NS) == START + 50 * NS_PER_MS - 10
+
+
+def test_after_a_stop_what_the_next_look_finds_may_have_lain_since_the_look_before() -> None:
+    thread = Thread()
+    thread.lateness.stopped()
+    assert thread.look(START + 50 * NS_PER_MS, awake_ns=10).since_ns(0) == START
+    thread.lateness.reached_all(START + 50 * NS_PER_MS)
+    later_ns = START + 90 * NS_PER_MS
+    assert thread.look(later_ns, awake_ns=10).since_ns(0) == later_ns - 10
