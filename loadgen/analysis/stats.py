@@ -1,4 +1,4 @@
-"""Quantiles and intervals that claim no more than n carries. Pure numpy and scipy.
+"""Quantiles and intervals that claim no more than n carries. Pure numpy and scipy.special.
 
 Percentiles are nearest rank (`inverted_cdf`: the smallest value with at least that share of the
 samples at or below it), never interpolated. Below the n at which a two-sided 95 % interval exists
@@ -13,6 +13,7 @@ import numpy as np
 
 from loadgen.analysis.dependence import block_bootstrap, effective_n
 from loadgen.analysis.distributions import binomial_cdf, binomial_quantile, student_quantile
+from loadgen.analysis.survival import censored_quantile
 from loadgen.model.table import Flags, Floats
 
 LEVEL = 0.95
@@ -170,16 +171,8 @@ def _censored_percentile(values: Floats, censored: Flags, fraction: float) -> Es
     """Kaplan-Meier quantile; None where the estimate never gets that far."""
     n = len(values)
     share = f"{censored.sum()} of {n} requests had not ended when they were last seen"
-    if censored.all():
-        return Estimate(None, n, reason=f"censored: {share}")
-    from scipy import stats  # 0.5 s of CPU that only censored samples should pay for
-
-    data = stats.CensoredData.right_censored(values, censored)
-    cdf = stats.ecdf(data).cdf
-    reached = np.flatnonzero(cdf.probabilities >= fraction - 1e-12)
-    if not len(reached):
-        return Estimate(None, n, reason=f"censored: {share}")
-    return Estimate(float(cdf.quantiles[reached[0]]), n)
+    value = censored_quantile(values, censored, fraction)
+    return Estimate(value, n, reason="" if value is not None else f"censored: {share}")
 
 
 def summarise_stat(samples: Samples, stat: str) -> Estimate:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from loadgen.analysis import distributions
+
+ROOT = Path(__file__).parents[3]
 
 
 @given(q=st.floats(1e-4, 0.9999), n=st.integers(1, 20_000), p=st.floats(0.001, 0.999))
@@ -71,3 +74,28 @@ def test_the_reading_wing_starts_without_scipy_stats_or_optimize() -> None:
     told = "import sys, loadgen.review; print([m for m in sys.modules if m in {%r, %r}])"
     words = [sys.executable, "-c", told % ("scipy.stats", "scipy.optimize")]
     assert subprocess.run(words, capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+WHOLE_REPORT = """
+import sys
+from loadgen.analysis import summarise
+from loadgen.report import OUTPUTS
+from tests.tables import call, closed_loop, healthy, recording
+calls = closed_loop(4, 30)
+for back in range(1, 31):
+    one = calls[-back]
+    calls[-back] = call(one.due, one.events[:3], outcome="unfinished", done=one.due + 1000)
+run = recording(calls, "closed:4", health=[healthy(issued=len(calls))])
+summary = summarise(run)
+assert any("censored" in m.reason for m in summary.points[0].measures.values())
+assert summary.points[0].measures["e2e_s.p50"].value
+pages = {name: "".join(pieces(summary, run)) for name, pieces in OUTPUTS.items()}
+assert all(pages.values())
+print([m for m in sys.modules if m.split(".")[:2] == ["scipy", "stats"]])
+"""
+
+
+def test_a_whole_report_with_censored_requests_never_imports_scipy_stats() -> None:
+    words = [sys.executable, "-c", WHOLE_REPORT]
+    told = subprocess.run(words, capture_output=True, text=True, check=True, cwd=ROOT)
+    assert told.stdout.strip() == "[]"
