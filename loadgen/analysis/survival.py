@@ -16,7 +16,8 @@ def kaplan_meier(values: Floats, censored: Flags) -> tuple[Floats, Floats]:
     ended = np.sort(values[~censored])
     times, deaths = np.unique(ended, return_counts=True)
     at_risk = len(values) - np.searchsorted(np.sort(values), times, side="left")
-    return times, 1.0 - np.cumprod(1.0 - deaths / at_risk)
+    left: Floats = np.cumprod(1.0 - deaths / at_risk).astype(np.float64)
+    return times, 1.0 - left
 
 
 def censored_quantile(values: Floats, censored: Flags, fraction: float) -> float | None:
