@@ -7,6 +7,8 @@ from pathlib import Path
 
 from loadgen.analysis import request_metrics, summarise
 from loadgen.analysis.compat import recompute
+from loadgen.analysis.imported import told_columns
+from loadgen.foreign import read_foreign
 from loadgen.model.compat import CompatTable
 from loadgen.model.plan import Plan
 from loadgen.model.summary import Summary
@@ -36,8 +38,8 @@ def by_rules(folder: Path, rules: str, priced: Callable[[Plan], Plan] | None = N
 
 
 def _read(folder: Path, priced: Callable[[Plan], Plan] | None) -> Recording:
-    """What the folder holds, its plan with other prices where asked."""
-    recording = read_recording(folder)
+    """What the folder, or another tool's file, holds; its plan with other prices where asked."""
+    recording = read_foreign(folder) if folder.is_file() else read_recording(folder)
     return recording if priced is None else replace(recording, plan=priced(recording.plan))
 
 
@@ -48,7 +50,8 @@ def render(summary: Summary, recording: Recording, output: str) -> Iterable[str]
 
 def with_request_metrics(recording: Recording) -> Recording:
     """The recording with every per-request metric, for outputs that list requests."""
-    return replace(recording, request_metrics=request_metrics(recording.table))
+    columns = told_columns(request_metrics(recording.table), recording.imported)
+    return replace(recording, request_metrics=columns)
 
 
 def write_reports(folder: Path, summary: Summary, recording: Recording) -> None:

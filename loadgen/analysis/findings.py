@@ -13,6 +13,7 @@ from loadgen.analysis import point_findings as server
 from loadgen.analysis import run_findings as run_rules
 from loadgen.analysis import steady_findings as steadiness
 from loadgen.analysis.facts import Doubt, PointFacts, RunFacts
+from loadgen.analysis.imported import imported
 from loadgen.model.summary import Finding
 
 SEVERITIES = ("fatal", "doubt", "note")
@@ -86,6 +87,7 @@ POINT_RULES: tuple[PointRule, ...] = tuple(
 RUN_RULES: tuple[RunRule, ...] = tuple(
     RunRule(check.__name__, check)
     for check in (
+        imported,
         run_rules.no_tokens,
         run_rules.all_failed,
         run_rules.interrupted,

@@ -18,6 +18,7 @@ from loadgen.analysis.frame import (
     window_frame,
 )
 from loadgen.analysis.frontier import ladder_of
+from loadgen.analysis.imported import told_only
 from loadgen.analysis.knee import headline_of
 from loadgen.analysis.measures import measures_of, request_columns
 from loadgen.analysis.metrics import METRICS, Metric
@@ -79,7 +80,7 @@ def _point(
     frame = replace(frame, withheld=withheld, tails_withheld=tails)
     whole = whole_frame(requests, plan.load, known)
     whole = replace(whole, withheld=withheld, tails_withheld=tails)
-    measures = measures_of(frame, metrics)
+    measures = told_only(measures_of(frame, metrics), recording.imported)
     counts = counts_of(requests, health)
     steady = structs.replace(steady, floors_missed=floors_missed(frame, steady))
     facts = PointFacts(recording, plan, frame, window, measures, counts, health, trust, steady)
@@ -91,7 +92,7 @@ def _point(
         counts=counts,
         window=window,
         measures=measures,
-        whole=measures_of(whole, metrics),
+        whole=told_only(measures_of(whole, metrics), recording.imported),
         cold=wave is not None and wave.times > 3.0,
         stop_reason=facts.stop_reason,
         steady=steady,

@@ -15,9 +15,11 @@ loadgen report results/* --format csv
 loadgen report results/2026-11-30T22-10Z-my-model --format jsonl --out requests.jsonl
 loadgen report results/2026-11-30T22-10Z-my-model --gpus 8 --gpu-price 2.31
 loadgen report results/2026-11-30T22-10Z-my-model --compat vllm
+loadgen report artifacts/profile_export.jsonl
 """
 
-Runs = Annotated[list[str], typer.Argument(metavar="RUN", help="Run folders.")]
+RUNS_HELP = "Run folders, or result files of vllm bench serve, aiperf or guidellm."
+Runs = Annotated[list[str], typer.Argument(metavar="RUN", help=RUNS_HELP)]
 Format = Annotated[
     str,
     option(

@@ -9,6 +9,7 @@ from loadgen.model.columns import Flags as Flags
 from loadgen.model.columns import Floats as Floats
 from loadgen.model.columns import Ints as Ints
 from loadgen.model.columns import Words as Words
+from loadgen.model.imported import Imported as Imported
 from loadgen.model.observed import ClientHealth, Observed
 from loadgen.model.plan import Anchor, Plan
 from loadgen.model.provenance import Provenance as Provenance
@@ -115,3 +116,5 @@ class Recording:
     """Per-request metrics by name, float64[n_requests]: filled in by `review`, empty on disk."""
     telemetry: Telemetry = field(default_factory=no_telemetry)
     """What server, GPUs and host said meanwhile; no rows where nobody was asked."""
+    imported: Imported | None = None
+    """Set where the records come from another tool's file."""

@@ -9,7 +9,7 @@ from loadgen.model.observed import Observed
 from loadgen.model.plan import Plan
 from loadgen.model.summary import Summary
 from loadgen.model.system import DeclaredSystem
-from loadgen.model.table import ABSENT, Ints, Recording, RunTable
+from loadgen.model.table import ABSENT, Ints, Recording
 from loadgen.report.figures import format_figure, format_number, format_percent
 from loadgen.report.layout import printable
 from loadgen.units import s_from_ns
@@ -20,7 +20,7 @@ OWN_MOCK = "loadgen mock"
 
 def heading(summary: Summary, recording: Recording) -> list[list[str]]:
     """The facts of each line."""
-    lines = [_subject(recording), _load(summary, recording.plan), _lengths(recording)]
+    lines = [_subject(recording), _load(summary, recording), _lengths(recording)]
     system = recording.plan.system
     return lines if system is None else [*lines, _declared(system)]
 
@@ -29,9 +29,13 @@ def _subject(recording: Recording) -> list[str]:
     """Tool, engine and its version, URL, model."""
     plan = recording.plan
     tool = f"loadgen {recording.provenance.tool_version}".strip()
+    if recording.imported is not None:
+        tool = f"{recording.imported.name}, read by loadgen"
     observed = recording.observed
     engine = engine_name(observed)
     where = f"{engine or 'unknown engine'} at {plan.target.base_url.removesuffix('/v1')}"
+    if not plan.target.base_url:
+        where = "endpoint not told"
     return [printable(fact) for fact in (tool, where, plan.target.model or "model unknown")]
 
 
@@ -61,8 +65,9 @@ def _declared(system: DeclaredSystem) -> list[str]:
     return [printable(fact) for fact in facts]
 
 
-def _load(summary: Summary, plan: Plan) -> list[str]:
+def _load(summary: Summary, recording: Recording) -> list[str]:
     """Shape, workload, points and durations, seed, the user's label."""
+    plan = recording.plan
     facts = [_shapes(plan), printable(plan.workload.name), _extent(plan, summary)]
     if plan.workload.label:
         facts.insert(2, printable(plan.workload.label))
@@ -70,7 +75,8 @@ def _load(summary: Summary, plan: Plan) -> list[str]:
         facts.append("not streamed")
     if plan.workers > 1:
         facts.append(f"{plan.workers} workers")
-    facts.append(f"seed {plan.seed if plan.replay is None else plan.replay.seed}")
+    if recording.imported is None:
+        facts.append(f"seed {plan.seed if plan.replay is None else plan.replay.seed}")
     return [*facts, f"label {printable(plan.label)}"] if plan.label else facts
 
 
@@ -91,7 +97,7 @@ def _lengths(recording: Recording) -> list[str]:
     return [
         _length("isl", _first_known(table.usage_input_tok, table.input_tok), isl, ""),
         _length("osl", _first_known(table.usage_output_tok, table.own_tok), osl, forced),
-        _cache(plan, table),
+        _cache(recording),
     ]
 
 
@@ -112,9 +118,12 @@ def _length(name: str, served: Ints, asked: str, forced: str) -> str:
     return f"{name} {format_number(float(np.median(served)))} p50 ({wanted}{forced})"
 
 
-def _cache(plan: Plan, table: RunTable) -> str:
+def _cache(recording: Recording) -> str:
     """How much of the prompts the server took from its prefix cache, by its own count."""
-    salted = "salted" if plan.salt else "not salted"
+    table = recording.table
+    salted = "salted" if recording.plan.salt else "not salted"
+    if recording.imported is not None:
+        salted = "salt not told"
     known = (table.usage_cached_tok != ABSENT) & (table.usage_input_tok != ABSENT)
     asked = int(table.usage_input_tok[known].sum())
     if not asked:

@@ -27,6 +27,7 @@ def format_json(summary: Summary, recording: Recording) -> Iterable[str]:
         "observed": recording.observed,
         "client_health": recording.health,
         "provenance": recording.provenance,
+        "imported": recording.imported,
     }
     yield msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
 

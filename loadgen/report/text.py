@@ -183,8 +183,9 @@ def _folder(recording: Recording) -> list[str]:
     """The folder, and the command that prints it again: the end of every screen, to be copied."""
     path = printable(recording.path)
     again = f"loadgen report {_quoted(path)} --format json"
-    line = f"  {path}/    {again}"
-    return [line] if len(line) <= WIDTH else [f"  {path}/", f"  {again}"]
+    place = path if recording.imported is not None else f"{path}/"
+    line = f"  {place}    {again}"
+    return [line] if len(line) <= WIDTH else [f"  {place}", f"  {again}"]
 
 
 def _quoted(path: str) -> str:

@@ -7,12 +7,15 @@ with its reason. How tools differ: docs/other-tools.md.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from msgspec import structs
+
 from loadgen.analysis.compat import aiperf, guidellm, inferencex, mlperf_endpoints, sglang, vllm
 from loadgen.analysis.compat.calls import Calls
 from loadgen.analysis.requests import Requests, rows_of_point
 from loadgen.analysis.stats import min_n
 from loadgen.analysis.window import slots_of
 from loadgen.model.compat import CompatFigure, CompatPoint, CompatTable
+from loadgen.model.imported import Imported
 from loadgen.model.plan import Plan, PointPlan
 from loadgen.model.table import Recording
 
@@ -73,14 +76,26 @@ def _point(rules: Rules, recording: Recording, plan: PointPlan) -> CompatPoint |
     requests = Requests(rows_of_point(recording.table, plan.index))
     if not len(requests):
         return None
+    told = recording.imported or Imported("", "")
+    own = RULES.get(told.tool) is rules
+    number = recording.plan.points.index(plan)
     calls = Calls(
         requests,
         load=plan.load,
         reasoning_field=recording.observed.reasoning_field,
         gpus=_gpus(recording.plan),
         replayed=recording.plan.replay is not None,
+        lacks=told.lacks,
+        span_told_s=told.spans_s[number] if own and told.spans_s else None,
+        asked_by_client=own and told.asked_by_client,
     )
-    return CompatPoint(plan.index, plan.load, slots_of(plan.load), tuple(rules.figures(calls)))
+    figures = rules.figures(calls)
+    if own and told.printed:
+        figures = [
+            structs.replace(figure, printed=told.printed[number].get(figure.name))
+            for figure in figures
+        ]
+    return CompatPoint(plan.index, plan.load, slots_of(plan.load), tuple(figures))
 
 
 def _gpus(plan: Plan) -> float | None:

@@ -28,8 +28,9 @@ NOTES = (
 
 def figures(calls: Calls) -> list[CompatFigure]:
     """The export's records and sums, in the order of its console."""
-    tok, in_tok = osl_tok(calls), calls.requests.prompt_tok
+    tok, in_tok = osl_tok(calls), calls.prompt_tok
     span_s = span_of(calls)
+    lasted_s = calls.seen_span_s(calls.handed_at_ns, calls.last_text_at_ns, calls.good)
     good, failed = float(calls.good.sum()), float(calls.failed.sum())
     total = calls.sum_of(tok) + calls.sum_of(in_tok)
     share = 100.0 * failed / (good + failed) if good + failed else None
@@ -39,11 +40,11 @@ def figures(calls: Calls) -> list[CompatFigure]:
         _rate("output_token_throughput", calls.sum_of(tok), span_s, "output tokens"),
         _rate("input_token_throughput", calls.sum_of(in_tok), span_s, "prompt tokens"),
         _rate("total_token_throughput", total, span_s, "prompt and output tokens"),
-        rate("request_throughput", "req/s", good, span_s, "good requests / benchmark duration"),
+        rate("request_throughput", "req/s", good, span_s, "good requests / profiling phase"),
         one("request_count", "requests", good, "requests that ended well"),
         one("error_request_count", "requests", failed, "requests that failed"),
         one("request_error_rate", "%", share, "failed of good and failed", reason=_unless(share)),
-        one("benchmark_duration", "s", span_s, "first send to last content of the profiling"),
+        one("benchmark_duration", "s", lasted_s, "first send to last content of good requests"),
     ]
 
 
@@ -70,8 +71,8 @@ def itl_s(calls: Calls) -> Floats:
 
 
 def span_of(calls: Calls) -> float:
-    """First send to last content of the good requests, seconds."""
-    return calls.span_s(calls.handed_at_ns, calls.last_text_at_ns, calls.good)
+    """The profiling phase that rates are over: first due to last end, seconds."""
+    return calls.span_s(calls.requests.table.due_at_ns, calls.done_at_ns, calls.rows)
 
 
 def _latencies(calls: Calls, tok: Floats) -> list[CompatFigure]:
@@ -121,7 +122,7 @@ def _lengths(calls: Calls, tok: Floats, in_tok: Floats) -> list[CompatFigure]:
 
 
 def _rate(name: str, total: float, span_s: float, what: str) -> CompatFigure:
-    return rate(name, "tok/s", total, span_s, f"{what} / benchmark duration")
+    return rate(name, "tok/s", total, span_s, f"{what} / profiling phase, first due to last end")
 
 
 def _ms(values: Floats, definition: str, lacking: str = "") -> Family:

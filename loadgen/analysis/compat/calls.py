@@ -22,7 +22,7 @@ class Calls:
     """The measured requests of a point; arrays are one entry a request unless named `event_*`.
 
     `lacks` says by metric what the records can't tell; `span_told_s` is the tool's own duration
-    where the records come from its file.
+    where the records come from its file, `asked_by_client` that its prompt lengths are its own.
     """
 
     requests: Requests
@@ -32,6 +32,7 @@ class Calls:
     replayed: bool = False
     lacks: Mapping[str, str] = field(default_factory=dict)
     span_told_s: float | None = None
+    asked_by_client: bool = False
 
     @cached_property
     def rows(self) -> Flags:
@@ -56,6 +57,13 @@ class Calls:
         asked = table.conn_asked_at_ns
         known = (asked != ABSENT) & (asked <= table.sent_at_ns)
         return np.where(known, asked, table.sent_at_ns)
+
+    @cached_property
+    def prompt_tok(self) -> Floats:
+        """Prompt tokens: the server's count, or the tool's own where its file has that."""
+        own = number(self.requests.table.input_tok)
+        served = self.requests.prompt_tok
+        return np.where(np.isnan(own), served, own) if self.asked_by_client else served
 
     @cached_property
     def output_tok(self) -> Floats:
@@ -136,6 +144,10 @@ class Calls:
         """The tool's own duration where it told it; else first start to last end, seconds."""
         if self.span_told_s is not None:
             return self.span_told_s
+        return self.seen_span_s(start_ns, end_ns, rows)
+
+    def seen_span_s(self, start_ns: Ints, end_ns: Ints, rows: Flags) -> float:
+        """First start to last end of these requests, seconds; 0 without any."""
         seen = rows & (start_ns != ABSENT) & (end_ns != ABSENT)
         if not seen.any():
             return 0.0

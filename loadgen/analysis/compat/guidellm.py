@@ -32,7 +32,7 @@ NOTES = (
 
 def figures(calls: Calls) -> list[CompatFigure]:
     """The benchmark's metrics of successful requests, in its order."""
-    tok, in_tok = calls.output_tok, calls.requests.prompt_tok
+    tok, in_tok = calls.output_tok, calls.prompt_tok
     span_s = span_of(calls)
     latency = calls.seconds(calls.requests.table.sent_at_ns, calls.done_at_ns)
     total = calls.sum_of(tok) + calls.sum_of(in_tok)

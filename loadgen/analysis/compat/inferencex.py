@@ -48,7 +48,7 @@ def _fixed(calls: Calls) -> list[CompatFigure]:
 def _agentic(calls: Calls) -> list[CompatFigure]:
     ttft, latency, itl = aiperf.ttft_s(calls), aiperf.latency_s(calls), aiperf.itl_s(calls)
     span_s = calls.span_s(calls.handed_at_ns, calls.last_text_at_ns, calls.good)
-    in_tok, out_tok = calls.sum_of(calls.requests.prompt_tok), calls.sum_of(calls.output_tok)
+    in_tok, out_tok = calls.sum_of(calls.prompt_tok), calls.sum_of(calls.output_tok)
     return [
         rate("input_tput_tps", "tok/s", in_tok, span_s, "prompt tokens, cached too / duration"),
         rate("output_tput_tps", "tok/s", out_tok, span_s, "output tokens / duration"),
@@ -64,7 +64,7 @@ def _agentic(calls: Calls) -> list[CompatFigure]:
 
 def _throughput(calls: Calls, span_s: float) -> list[CompatFigure]:
     """Tokens a second and GPU; energy, which needs what a client can't see."""
-    in_tok, out_tok = calls.sum_of(calls.requests.prompt_tok), calls.sum_of(calls.output_tok)
+    in_tok, out_tok = calls.sum_of(calls.prompt_tok), calls.sum_of(calls.output_tok)
     told = "{} tokens / duration / GPUs"
     return [
         _per_gpu(calls, "tput_per_gpu", in_tok + out_tok, span_s, told.format("all")),

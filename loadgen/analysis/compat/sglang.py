@@ -28,7 +28,7 @@ TEXT = (EventKind.CONTENT, EventKind.REASONING)
 def figures(calls: Calls) -> list[CompatFigure]:
     """The result line's figures, in its order."""
     span_s = calls.span_s(calls.handed_at_ns, calls.done_at_ns, calls.rows)
-    in_tok, out_tok = calls.sum_of(calls.requests.prompt_tok), calls.sum_of(calls.output_tok)
+    in_tok, out_tok = calls.sum_of(calls.prompt_tok), calls.sum_of(calls.output_tok)
     good = float(calls.good.sum())
     return [
         one("duration", "s", span_s, "first send to last end of the measured requests"),

@@ -34,7 +34,7 @@ def figures(calls: Calls) -> list[CompatFigure]:
     ttft, e2e = ttft_s(calls), e2e_s(calls)
     tpot = tpot_s(calls, ttft, e2e)
     span_s = span_of(calls)
-    in_tok, out_tok = calls.sum_of(calls.requests.prompt_tok), calls.sum_of(calls.output_tok)
+    in_tok, out_tok = calls.sum_of(calls.prompt_tok), calls.sum_of(calls.output_tok)
     good = float(calls.good.sum())
     told = "first send to last end of the measured requests, ramp and drain inside, warm-up out"
     found = [
