@@ -19,7 +19,7 @@ from loadgen.analysis.rates import clipped_ns
 from loadgen.analysis.requests import seconds_between
 from loadgen.analysis.speed import tpot_s
 from loadgen.analysis.stats import quantile
-from loadgen.analysis.words import in_percent
+from loadgen.analysis.words import counted, in_percent
 from loadgen.model.exchange import StampKind
 from loadgen.model.observed import ClientHealth
 from loadgen.model.provenance import Calibration
@@ -68,6 +68,9 @@ class Fidelity:
     """What the stamp error is held against: median TPOT, without one the time in flight."""
     bound_s: float | None = None
     """What the events of reads with several can err by; None where such reads are few."""
+    late_n: int = 0
+    """Requests flagged `late_stamps`; `late_s` is the most that a stamp of theirs can be late."""
+    late_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +108,8 @@ def fidelity(
             send_lag_s=send_s,
             send_stat=send_stat,
         )
+    late = rows & frame.requests.flagged("late_stamps")
+    seen_ns = frame.requests.table.seen_lag_max_ns[late]
     step_s = _step_s(frame)
     marks = {
         "stamps": _stamp_grade(stamp_s, step_s),
@@ -128,6 +133,8 @@ def fidelity(
         canary_n=canary.n if canary is not None else 0,
         step_s=step_s,
         bound_s=bound_s,
+        late_n=int(late.sum()),
+        late_s=float(seen_ns.max()) / NS_PER_S if len(seen_ns) else 0.0,
     )
 
 
@@ -183,7 +190,17 @@ def describe_timing(found: Sequence[Fidelity]) -> str:
     return (
         f"stamps ±{error} at {stat} ({source}{measured}), "
         f"{in_percent(share)} of the reads with text brought several events{bound}"
+        f"{_late(known)}"
     )
+
+
+def _late(found: Sequence[Fidelity]) -> str:
+    """`; 3 requests hold stamps up to 12 ms late`; empty where none is flagged so."""
+    n = sum(one.late_n for one in found)
+    if not n:
+        return ""
+    held = counted(n, "request holds", "requests hold")
+    return f"; {held} stamps up to {in_ms(max(one.late_s for one in found))} late"
 
 
 def in_ms(seconds: float) -> str:

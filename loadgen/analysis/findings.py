@@ -61,6 +61,7 @@ POINT_RULES: tuple[PointRule, ...] = tuple(
         steadiness.in_flight_unbalanced,
         steadiness.rate_unbalanced,
         steadiness.floor_missed,
+        steadiness.below_strict,
         client.phase_cut_short,
         client.first_wave_cold,
         client.warmup_failed,
@@ -124,6 +125,7 @@ NOT_OF_REPLAYS = frozenset(
         "warmup_cut",
         "in_flight_unbalanced",
         "rate_unbalanced",
+        "below_strict",
         "steadiness_unknown",
         "input_length_off",
     }

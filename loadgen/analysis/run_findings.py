@@ -211,15 +211,20 @@ def segments_cut(run: RunFacts) -> Doubt | None:
 def too_few(run: RunFacts) -> Doubt | None:
     """Percentiles that n cannot carry are withheld."""
     told: list[str] = []
+    wanted: dict[int, str] = {}
     for point in run.points:
         short = {}
         for key in WITHHELD:
             measure = point.measures.get(key)
-            if measure is not None and measure.reason.startswith("n="):
+            if measure is not None and measure.needs_more is not None:
                 short[measure.stat] = measure.reason
+                took = f", about {measure.needs_more_s:.0f} s" if measure.needs_more_s else ""
+                total = point.counts.issued + measure.needs_more
+                more = counted(measure.needs_more, "more request", "more requests")
+                wanted[total] = f"{more} at {point.named()}{took}: --requests {total}"
         told.extend(f"{stat} at {point.named()} ({why})" for stat, why in short.items())
     if not told:
         return None
     more = f" and {len(told) - 4} more" if len(told) > 4 else ""
     text = f"withheld: {', '.join(told[:4])}{more}"
-    return Doubt("note", text, "a p95 needs 59 requests in the window, a p99 299: --requests 300")
+    return Doubt("note", text, wanted[max(wanted)])

@@ -2,7 +2,10 @@
 
 from loadgen.analysis.facts import Doubt, PointFacts, RunFacts
 from loadgen.analysis.littles_law import decode_balance, in_flight_balance
+from loadgen.analysis.steady import FLOOR_S
 from loadgen.analysis.words import in_percent
+
+ONLY_SHORT = f" of {FLOOR_S:g} s"
 
 
 def drifting(facts: PointFacts) -> Doubt | None:
@@ -67,6 +70,18 @@ def floor_missed(facts: PointFacts) -> Doubt | None:
         return None
     text = f"--floor strict is missed at {facts.named()}: {'; '.join(steady.floors_missed)}"
     return Doubt("doubt", text, "--duration 660s and more, or --floor quick")
+
+
+def below_strict(facts: PointFacts) -> Doubt | None:
+    """A level window too short for its own scatter or answers; being under 600 s alone is none."""
+    steady = facts.steady
+    if steady.floor == "strict" or steady.verdict != "steady":
+        return None
+    short = [missed for missed in steady.floors_missed if not missed.endswith(ONLY_SHORT)]
+    if not short:
+        return None
+    text = f"{facts.named()} is level but short for its scatter: {'; '.join(short)}"
+    return Doubt("note", text, "a longer --duration; --floor strict insists on it")
 
 
 def steadiness_unknown(run: RunFacts) -> Doubt | None:

@@ -74,12 +74,25 @@ def _row(
         "unfinished": counts.outcomes.get("unfinished", 0),
         "skipped": counts.skipped,
         "warmup": counts.warmup,
+        **_trust(summary, point),
     }
     for key, measure in point.measures.items():
         row |= _cells(key, measure)
     row |= {f"whole.{key}": measure.value for key, measure in point.whole.items()}
     row |= cost_cells(summary, point.index)
     return row | (_replayed(replay) if replay is not None else {})
+
+
+def _trust(summary: Summary, point: PointSummary) -> dict[str, Cell]:
+    """What the point's figures rest on: its client, its steadiness, how sure its times are."""
+    steady = point.steady
+    return {
+        "client_grade": point.client_grade,
+        "client_error_s": point.client_error_s,
+        "timing_uncertainty": summary.timing_uncertainty,
+        "steady": steady.verdict if steady is not None else None,
+        "floors_missed": "; ".join(steady.floors_missed) if steady is not None else None,
+    }
 
 
 def _replayed(replay: ReplaySummary) -> dict[str, Cell]:
@@ -92,8 +105,15 @@ def _replayed(replay: ReplaySummary) -> dict[str, Cell]:
 
 
 def _cells(key: str, measure: Measure) -> dict[str, Cell]:
-    """Value, sample size and interval of one measure; the interval only where there is one."""
+    """Value and n of one measure; interval, bound and lack of requests only where there are any."""
     cells: dict[str, Cell] = {key: measure.value, f"{key}.n": measure.n}
     if measure.low is not None or measure.high is not None:
         cells |= {f"{key}.low": measure.low, f"{key}.high": measure.high}
+    if measure.certified is not None:
+        cells[f"{key}.certified"] = measure.certified
+    if measure.needs_more is not None:
+        cells |= {
+            f"{key}.needs_more": measure.needs_more,
+            f"{key}.needs_more_s": measure.needs_more_s,
+        }
     return cells

@@ -5,15 +5,9 @@ from dataclasses import dataclass
 
 from loadgen.model.summary import Finding, Measure, PointSummary, Summary
 from loadgen.model.table import Recording
-from loadgen.report.figures import (
-    format_duration,
-    format_figure,
-    format_number,
-    format_percent,
-    requests_needed,
-)
+from loadgen.report.certainty import is_short, still_needed
+from loadgen.report.figures import format_figure, format_number, format_percent
 from loadgen.report.rows import NO_FAILURE, failed, point_label
-from loadgen.units import s_from_ns
 
 GRADES = ("A", "B", "C")
 SEVERITIES = ("fatal", "doubt", "note")
@@ -116,16 +110,13 @@ def endings(recording: Recording) -> list[str]:
 
 def absences(summary: Summary, of_table: bool = True) -> list[str]:
     """Why figures are n/a: what n a percentile needs; in a table every other reason once."""
-    short: dict[str, PointSummary] = {}
+    missing = list(_missing(summary))
     found: dict[str, None] = {}
-    for point, measure in _missing(summary):
-        needed = requests_needed(measure.stat)
-        if needed is not None and 0 < measure.n < needed:
-            short.setdefault(measure.stat, point)
-        elif measure.reason and of_table:
+    for _, measure in missing:
+        if measure.reason and of_table and not is_short(measure):
             found.setdefault(measure.reason, None)
-    lines = [f"n/a: {reason}" for reason in found]
-    return [_too_few(short), *lines] if short else lines
+    short = still_needed(missing, several=len(summary.points) > 1)
+    return [*short, *(f"n/a: {reason}" for reason in found)]
 
 
 def _missing(summary: Summary) -> Iterator[tuple[PointSummary, Measure]]:
@@ -134,26 +125,6 @@ def _missing(summary: Summary) -> Iterator[tuple[PointSummary, Measure]]:
         for measure in point.measures.values():
             if measure.value is None and measure.name in TABLE_METRICS:
                 yield point, measure
-
-
-def _too_few(short: dict[str, PointSummary]) -> str:
-    """The footnote that says how many requests percentiles need, and how to get them."""
-    stats = sorted(short, key=lambda stat: requests_needed(stat) or 0)
-    needs = ", ".join(f"a {stat} needs {format_number(requests_needed(stat))}" for stat in stats)
-    most = requests_needed(stats[-1]) or 0
-    return f"n/a: {needs} requests{_longer(short[stats[-1]], most)}; --requests {most}"
-
-
-def _longer(point: PointSummary, needed: int) -> str:
-    """` (at c=1 about 8 min)`: how long the point would have to run; empty when unknown."""
-    window = point.window
-    done = point.counts.outcomes.get("ok", 0)
-    if window is None or not done:
-        return ""
-    per_request_s = s_from_ns(window.end_at_ns - window.start_at_ns) / done
-    label = point_label(point)
-    load = label if point.concurrency is None else f"c={label}"
-    return f" (at {load} about {format_duration(per_request_s * needed)} in all)"
 
 
 def whole_run(summary: Summary) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from loadgen.model.summary import Summary
 from loadgen.model.table import Recording
+from loadgen.report.certainty import certified_line
 from loadgen.report.costs import cost_lines, phase_lines
 from loadgen.report.distributions import absent_metrics, scalars, spreads, statistics
 from loadgen.report.doubts import (
@@ -86,7 +87,7 @@ def _verdict(summary: Summary, recording: Recording) -> list[str]:
     words = DOT.join([client_grade(summary), *reasons(summary)])
     lines.append(f"**{summary.verdict.upper()}** {escaped(words)}  ")
     if summary.timing_uncertainty:
-        lines.append(f"timing: {escaped(summary.timing_uncertainty)}  ")
+        lines.append(f"timing uncertainty: {escaped(summary.timing_uncertainty)}  ")
     bar = error_bar(summary)
     if bar:
         lines.append(f"{escaped(bar)}  ")
@@ -138,9 +139,9 @@ def _sweep(sheet: Sheet) -> list[str]:
 
 
 def _asides(summary: Summary, recording: Recording) -> list[str]:
-    """Failures by class, and whole-point figures where they differ from the window's."""
-    counts = tally(summary)
-    lines = []
+    """Certified bounds, failures by class, whole-point figures where they differ."""
+    counts, bounds = tally(summary), certified_line(summary)
+    lines = [f"99 % certain: {escaped(bounds)}  "] if bounds else []
     if counts.failed and not leads_with_failures(counts, recording.plan.error_limit_frac):
         lines.append(f"failures: {escaped(failures(counts))}  ")
     return lines + [f"whole points, {escaped(words)}  " for words in whole_run(summary)]

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from loadgen.model.summary import Summary
 from loadgen.model.table import Recording
+from loadgen.report.certainty import certified_line
 from loadgen.report.costs import cost_lines, phase_lines
 from loadgen.report.distributions import absent_metrics, scalar_lines, spread_lines
 from loadgen.report.doubts import (
@@ -90,7 +91,8 @@ def _verdict(summary: Summary, recording: Recording) -> list[str]:
             first, *more = shortened(reason, WIDTH - LABEL - 2, REASON_LINES)
             lines += [" " * LABEL + first, *(" " * (LABEL + 2) + line for line in more)]
     if summary.timing_uncertainty:
-        lines += _labelled("timing", summary.timing_uncertainty)
+        uncertain = f"  timing uncertainty: {summary.timing_uncertainty}"
+        lines += paragraph(uncertain, then=" " * LABEL)
     bar = error_bar(summary)
     if bar:
         lines += _labelled("", bar)
@@ -153,8 +155,9 @@ def _absent(words: Iterable[str]) -> list[str]:
 
 
 def _asides(summary: Summary, recording: Recording) -> list[str]:
-    """Whole-point figures where they differ, and failures that did not lead."""
-    lines = []
+    """Certified bounds, whole-point figures where they differ, failures that did not lead."""
+    bounds = certified_line(summary)
+    lines = _labelled("99 % certain", bounds) if bounds else []
     counts = tally(summary)
     if counts.failed and not leads_with_failures(counts, recording.plan.error_limit_frac):
         lines += _labelled("failures", failures(counts))

@@ -323,6 +323,8 @@ def test_withheld_percentiles_say_how_many_requests_they_need() -> None:
 
     assert codes(summary)["too_few"] == "note"
     assert "p99 at c=4 (n=76 < 299)" in text_of(summary, "too_few")
+    hint = next(finding.hint for finding in summary.findings if finding.code == "too_few")
+    assert hint == "223 more requests at c=4, about 13 s: --requests 303"
 
 
 def test_how_the_connection_was_made_is_noted() -> None:
@@ -377,6 +379,12 @@ def test_timing_uncertainty_names_source_share_and_bound() -> None:
     assert run(good()).timing_uncertainty == (
         "stamps ±0.03 ms at p99 (kernel), 0 % of the reads with text brought several events"
     )
+
+
+def test_timing_uncertainty_tells_late_stamps_with_their_bound() -> None:
+    calls = good()
+    calls[20:22] = good(seen_lag=12.0, flags="late_stamps")[20:22]
+    assert run(calls).timing_uncertainty.endswith("; 2 requests hold stamps up to 12 ms late")
 
 
 def test_requests_that_were_due_and_never_sent_are_a_doubt_and_skipped_turns_a_note() -> None:

@@ -13,7 +13,7 @@ from tests.tables import closed_loop, codes, recording
 MATERIAL = 0.05
 MINE = {
     "drifting", "anomaly", "warmup_cut", "floor_missed", "steadiness_unknown",
-    "in_flight_unbalanced", "rate_unbalanced",
+    "in_flight_unbalanced", "rate_unbalanced", "below_strict",
 }  # fmt: skip
 
 
@@ -139,6 +139,18 @@ def test_scatter_of_the_blocks_raises_the_strict_floor() -> None:
 
     assert found is not None
     assert any("blocks of" in text for text in found.floors_missed)
+
+
+def test_a_level_run_too_short_for_its_scatter_is_noted_without_asking_for_strict() -> None:
+    rough = run(Server(slots=2, lasts_s=60, scatter=0.5), level, 1)
+
+    assert verdict(rough.points[0]) == "steady"
+    assert codes(rough)["below_strict"] == "note"
+    said = next(one.text for one in rough.findings if one.code == "below_strict")
+    assert "blocks of" in said
+    assert "600 s" not in said
+    strict = run(Server(slots=2, lasts_s=60, scatter=0.5), level, 1, "strict")
+    assert "below_strict" not in codes(strict)
 
 
 def test_the_blocks_can_be_drawn_and_stored() -> None:

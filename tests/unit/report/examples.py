@@ -19,8 +19,10 @@ from loadgen.model.summary import (
     Window,
 )
 from loadgen.model.table import Recording, RunTable
+from loadgen.report.figures import requests_needed
 
 S = 1_000_000_000
+CERTIFIED_FROM = {"p90": 64, "p95": 130, "p99": 662}
 FOLDER = "results/2026-11-30T22-10Z-deepseek-v4.1-flash-sweep"
 
 
@@ -85,16 +87,20 @@ def point_of(
     figures: dict[str, float | None],
     n: int,
     outcomes: dict[str, int] | None = None,
-    **more: Any,
+    **given: Any,
 ) -> PointSummary:
     """A point from `name.stat` (or `name`) figures; `out_tps` bears an interval of 2 %."""
     measures = {}
     for key, value in figures.items():
         name, _, stat = key.partition(".")
-        interval = {}
+        more: dict[str, Any] = {}
         if key == "out_tps" and value is not None:
-            interval = {"low": value * 0.99, "high": value * 1.01, "interval": "95 %, blocks"}
-        measures[key] = measure(name, stat or "value", value, n, **interval)
+            more = {"low": value * 0.99, "high": value * 1.01, "interval": "95 %, blocks"}
+        if n and value is None and (needed := requests_needed(stat) or 0) > n:
+            more = {"needs_more": needed - n, "needs_more_s": (needed - n) * 60.0 / n}
+        if value is not None and name.endswith("_s") and n >= CERTIFIED_FROM.get(stat, n + 1):
+            more = {"certified": value * 1.1}
+        measures[key] = measure(name, stat or "value", value, n, **more)
     counts = Counts(n, outcomes) if outcomes else Counts(n, {"ok": n})
     fields_: dict[str, Any] = {
         "window": Window(0, 60 * S, "saturated plateau"),
@@ -105,9 +111,9 @@ def point_of(
         index=index,
         load=f"closed:{concurrency}",
         concurrency=concurrency,
-        counts=more.pop("counts", counts),
+        counts=given.pop("counts", counts),
         measures=measures,
-        **(fields_ | more),
+        **(fields_ | given),
     )
 
 
