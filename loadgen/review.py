@@ -9,6 +9,7 @@ from loadgen.analysis import request_metrics, summarise
 from loadgen.analysis.compat import recompute
 from loadgen.analysis.imported import told_columns
 from loadgen.foreign import read_foreign
+from loadgen.model.comparison import ReviewedRun
 from loadgen.model.compat import CompatTable
 from loadgen.model.plan import Plan
 from loadgen.model.summary import Summary
@@ -30,6 +31,23 @@ def review(folder: Path, priced: Callable[[Plan], Plan] | None = None) -> tuple[
     """
     recording = _read(folder, priced)
     return summarise(recording), recording
+
+
+def reviewed(folder: Path) -> ReviewedRun:
+    """A run as a side of a comparison: its summary made anew, without its records.
+
+    Raises as `review`.
+    """
+    summary, recording = review(folder)
+    observed = recording.observed
+    return ReviewedRun(
+        name=str(folder),
+        plan=recording.plan,
+        summary=summary,
+        started_wall_ns=recording.started_wall_ns,
+        engine=f"{observed.engine or ''} {observed.engine_version or ''}".strip(),
+        host=recording.provenance.host,
+    )
 
 
 def by_rules(folder: Path, rules: str, priced: Callable[[Plan], Plan] | None = None) -> CompatTable:

@@ -7,7 +7,19 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 import loadgen
-from loadgen.cli import audit, demo, mock, probe, replay, report, run, selftest, sweep, synth
+from loadgen.cli import (
+    audit,
+    compare,
+    demo,
+    mock,
+    probe,
+    replay,
+    report,
+    run,
+    selftest,
+    sweep,
+    synth,
+)
 from loadgen.cli.commands import CONTEXT, add_command
 
 
@@ -28,6 +40,7 @@ COMMANDS: dict[str, Entry] = {
     "run": Entry(run.run, run.EXAMPLES),
     "replay": Entry(replay.replay, replay.EXAMPLES),
     "report": Entry(report.report, report.EXAMPLES),
+    "compare": Entry(compare.compare, compare.EXAMPLES),
     "mock": Entry(mock.mock, mock.EXAMPLES, PASSED_ON),
     "synth": Entry(synth.synth, synth.EXAMPLES),
     "audit": Entry(audit.audit, audit.EXAMPLES),
