@@ -86,7 +86,7 @@ def comparisons(kind: Kind, count: int, seed: int) -> Iterator[Comparison]:
             run = simulated(float(1 / speed), int(chance.integers(1 << 31)))
             name = f"{number}-{at}"
             sides[side].append(renewed(run, name=name, started_wall_ns=(at + 1) * 10**9))
-        yield compare(*sides)
+        yield compare(sides[0], sides[1])
 
 
 def simulated(slower: float, seed: int) -> ReviewedRun:
