@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from loadgen.errors import InputError
-from loadgen.foreign.documents import Document, read_documents, typed
+from loadgen.foreign.documents import Count, Document, Nanoseconds, read_documents, typed
 from loadgen.foreign.recording import Source, recording_of, untold
 from loadgen.foreign.rows import Row, most_at_once
 from loadgen.model.exchange import Outcome, Phase
@@ -21,6 +21,7 @@ from loadgen.units import NS_PER_MS, NS_PER_S, NS_PER_US
 
 TOOL = "aiperf"
 SUMMARY = "profile_export_aiperf.json"
+LONGEST_NS = 10**18
 NS_PER = {"ns": 1, "us": NS_PER_US, "ms": NS_PER_MS, "s": NS_PER_S, "sec": NS_PER_S}
 NOTES = (
     (
@@ -37,8 +38,8 @@ NO_CONNECTION = ("connect", "refused", "dns", "resolve")
 class Value(Struct):
     """A figure with its unit."""
 
-    value: float | list[float] | None
-    unit: str
+    value: Any = None
+    unit: str = ""
 
 
 class Fault(Struct):
@@ -52,13 +53,13 @@ class Fault(Struct):
 class Metadata(Struct):
     """When and in which phase."""
 
-    request_start_ns: int
+    request_start_ns: Nanoseconds
     benchmark_phase: str = "profiling"
-    credit_issued_ns: int | None = None
-    request_ack_ns: int | None = None
-    request_end_ns: int | None = None
+    credit_issued_ns: Nanoseconds | None = None
+    request_ack_ns: Nanoseconds | None = None
+    request_end_ns: Nanoseconds | None = None
     was_cancelled: bool = False
-    turn_index: int | None = None
+    turn_index: Count | None = None
     conversation_id: str | None = None
 
 
@@ -171,13 +172,20 @@ def _time_ns(path: Path, document: Document, line: Line, name: str) -> list[int]
             f"{', '.join(NS_PER)} was expected; the value is {told.unit!r}"
         )
     values = told.value if isinstance(told.value, list) else [told.value]
+    for value in values:
+        if not isinstance(value, int | float) or not 0 <= value * NS_PER[told.unit] <= LONGEST_NS:
+            raise InputError(
+                f"`{path}:{document.line}` at `$.metrics.{name}.value`: a time of 0 or more was "
+                f"expected; the value is {str(value)[:80]}"
+            )
     return [round(value * NS_PER[told.unit]) for value in values]
 
 
 def _count(line: Line, name: str) -> int | None:
+    """A number of tokens; None where the line tells none that could be one."""
     told = line.metrics.get(name)
     value = None if told is None else told.value
-    return round(value) if isinstance(value, int | float) else None
+    return round(value) if isinstance(value, int | float) and 0 <= value <= 2**53 else None
 
 
 def _outcome(fault: Fault) -> tuple[Outcome, int | None]:

@@ -3,14 +3,20 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
+from msgspec import Meta
 
 from loadgen.errors import InputError
 from loadgen.specs.files import input_error
 
 T = TypeVar("T")
+
+Count = Annotated[int, Meta(ge=0, le=2**53)]
+Seconds = Annotated[float, Meta(ge=0, le=1e9)]
+WallSeconds = Annotated[float, Meta(ge=0, le=9e9)]
+Nanoseconds = Annotated[int, Meta(ge=0, le=9 * 10**18)]
 
 
 @dataclass(frozen=True, slots=True)

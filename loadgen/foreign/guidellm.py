@@ -10,7 +10,7 @@ from typing import Any
 from msgspec import Struct
 
 from loadgen.errors import InputError
-from loadgen.foreign.documents import Document, typed
+from loadgen.foreign.documents import Count, Document, WallSeconds, typed
 from loadgen.foreign.recording import Source, recording_of, untold
 from loadgen.foreign.rows import Row, ns
 from loadgen.model.exchange import Outcome
@@ -37,15 +37,15 @@ STATS = ("mean", "median", "std_dev", "min", "max")
 class Timings(Struct):
     """Wall-clock seconds."""
 
-    resolve_start: float | None = None
-    request_start: float | None = None
-    request_end: float | None = None
-    resolve_end: float | None = None
-    targeted_start: float | None = None
-    first_token_iteration: float | None = None
-    first_output_token_iteration: float | None = None
-    last_token_iteration: float | None = None
-    token_iterations: int = 0
+    resolve_start: WallSeconds | None = None
+    request_start: WallSeconds | None = None
+    request_end: WallSeconds | None = None
+    resolve_end: WallSeconds | None = None
+    targeted_start: WallSeconds | None = None
+    first_token_iteration: WallSeconds | None = None
+    first_output_token_iteration: WallSeconds | None = None
+    last_token_iteration: WallSeconds | None = None
+    token_iterations: Count = 0
 
 
 class Info(Struct):
@@ -60,9 +60,9 @@ class Info(Struct):
 class Usage(Struct):
     """Token counts of a prompt or an answer."""
 
-    total_tokens: int | None = None
-    text_tokens: int | None = None
-    cached_tokens: int | None = None
+    total_tokens: Count | None = None
+    text_tokens: Count | None = None
+    cached_tokens: Count | None = None
 
 
 class Request(Struct):
@@ -84,17 +84,17 @@ class Requests(Struct):
 class Scheduler(Struct):
     """The span that rates are over, and how many requests there were."""
 
-    measure_start_time: float
-    measure_end_time: float
-    requests_made: dict[str, int]
+    measure_start_time: WallSeconds
+    measure_end_time: WallSeconds
+    requests_made: dict[str, Count]
 
 
 class Strategy(Struct):
     """The load."""
 
     type_: str
-    streams: int | None = None
-    max_concurrency: int | None = None
+    streams: Count | None = None
+    max_concurrency: Count | None = None
     rate: float | None = None
 
 

@@ -9,7 +9,14 @@ from pathlib import Path
 from msgspec import Struct
 
 from loadgen.errors import InputError
-from loadgen.foreign.documents import Document, same_length, typed
+from loadgen.foreign.documents import (
+    Count,
+    Document,
+    Seconds,
+    WallSeconds,
+    same_length,
+    typed,
+)
 from loadgen.foreign.recording import Source, recording_of, untold
 from loadgen.foreign.rows import Row, most_at_once, ns
 from loadgen.model.exchange import Outcome
@@ -42,20 +49,20 @@ GONE = (
 class VllmResult(Struct):
     """What is read of the object; the lists are missing without `--save-detailed`."""
 
-    duration: float
-    completed: int
+    duration: Seconds
+    completed: Count
     backend: str = ""
     model_id: str = ""
     request_rate: float | str | None = None
     burstiness: float = 1.0
-    max_concurrency: int | None = None
-    ttfts: list[float] | None = None
-    itls: list[list[float]] | None = None
-    start_times: list[float] | None = None
-    input_lens: list[int] | None = None
-    output_lens: list[int] | None = None
+    max_concurrency: Count | None = None
+    ttfts: list[Seconds] | None = None
+    itls: list[list[Seconds]] | None = None
+    start_times: list[WallSeconds] | None = None
+    input_lens: list[Count] | None = None
+    output_lens: list[Count] | None = None
     errors: list[str] | None = None
-    queue_times: list[float] | None = None
+    queue_times: list[Seconds] | None = None
 
 
 def knows(document: Document) -> bool:
