@@ -24,7 +24,7 @@ class LoadOptions:
         option(
             "--requests",
             "-n",
-            says="Of each point, instead of or beside a time.",
+            says="Of each point, instead of or beside a time; of several turns each: sessions.",
             group=LOAD,
             metavar="N",
         ),
