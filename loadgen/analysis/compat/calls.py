@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 
-from loadgen.analysis.requests import Requests, first_of_each, number, seconds_between
+from loadgen.analysis.requests import Requests, number, seconds_between
 from loadgen.analysis.window import in_flight_steps
 from loadgen.model.record import EventKind
 from loadgen.model.table import ABSENT, Flags, Floats, Ints
@@ -100,19 +100,14 @@ class Calls:
         Of the events after the last text the first is one, unless it is the only one and usage
         came: then the finish reason came with the text.
         """
-        requests = self.requests
+        requests, starts = self.requests, self.requests.table.event_start
         last = np.full(len(requests), ABSENT, dtype=np.int64)
         last[requests.event_row[requests.text_index]] = requests.text_index
-        last = last[requests.event_row]
-        after = np.flatnonzero(
-            ~requests.event_has_text & (np.arange(len(last)) > last) & (last != ABSENT)
-        )
-        rows, firsts = first_of_each(requests.event_row[after])
-        count = np.bincount(requests.event_row[after], minlength=len(requests))
+        after = np.where(last == ABSENT, 0, starts[1:] - 1 - last)
         usage = requests.table.usage_output_tok != ABSENT
-        apart = (count >= 2) | ((count == 1) & ~usage)
-        closing = np.zeros(len(last), dtype=bool)
-        closing[after[firsts[apart[rows]]]] = True
+        apart = (after >= 2) | ((after == 1) & ~usage)
+        closing = np.zeros(len(requests.table.event_kind), dtype=bool)
+        closing[last[apart] + 1] = True
         return closing
 
     def event_kind_in(self, *kinds: EventKind) -> Flags:

@@ -105,3 +105,23 @@ def test_every_figure_has_a_definition_and_every_absence_a_reason(rules: str) ->
 
 def test_the_mlperf_shape_is_labelled_as_no_result() -> None:
     assert one_stream("mlperf-endpoints", "reasoning").label == "unverified, not an MLPerf result"
+
+
+@pytest.mark.parametrize(
+    ("after", "usage", "gaps"),
+    [
+        ([], 2, 1),  # the finish reason came with the text
+        ([(130, "o")], 2, 1),  # one event: the usage
+        ([(130, "o")], None, 2),  # no usage: the finish event
+        ([(130, "o"), (140, "o")], 2, 2),  # finish event, then usage
+    ],
+)
+def test_a_finish_event_is_told_from_the_usage_event(
+    after: list[tuple[float, str]], usage: int | None, gaps: int
+) -> None:
+    one = call(0, [(90, "o"), (100, "c"), (120, "c"), *after], usage=usage)
+    other = call(500, [(600, "c"), (620, "c")], usage=2)
+    table = recompute("vllm", recording([one, other]))
+
+    found = next(f for f in table.points[0].figures if f.name == "mean_itl_ms")
+    assert found.n == gaps + 1
