@@ -9,6 +9,7 @@ import typer
 import loadgen
 from loadgen.cli import (
     audit,
+    check,
     compare,
     demo,
     mock,
@@ -41,6 +42,7 @@ COMMANDS: dict[str, Entry] = {
     "replay": Entry(replay.replay, replay.EXAMPLES),
     "report": Entry(report.report, report.EXAMPLES),
     "compare": Entry(compare.compare, compare.EXAMPLES),
+    "check": Entry(check.check, check.EXAMPLES),
     "mock": Entry(mock.mock, mock.EXAMPLES, PASSED_ON),
     "synth": Entry(synth.synth, synth.EXAMPLES),
     "audit": Entry(audit.audit, audit.EXAMPLES),
