@@ -8,17 +8,19 @@ from pathlib import Path
 from loadgen.analysis import request_metrics, summarise
 from loadgen.analysis.compat import recompute
 from loadgen.analysis.imported import told_columns
+from loadgen.analysis.timeline import timeline_of
 from loadgen.foreign import read_foreign
 from loadgen.model.comparison import ReviewedRun
 from loadgen.model.compat import CompatTable
 from loadgen.model.plan import Plan
 from loadgen.model.summary import Summary
 from loadgen.model.table import Recording
-from loadgen.report import OUTPUTS
+from loadgen.report import DRAWN, LISTING, OUTPUTS, TOGETHER
 from loadgen.store.folder import update_run_file, write_report
 from loadgen.store.recording import read_recording
+from loadgen.store.tables import make_table
 
-REPORTS = ("md",)
+REPORTS = ("md", "html")
 """Outputs that every run folder keeps as `report.<name>`."""
 
 
@@ -63,13 +65,36 @@ def _read(folder: Path, priced: Callable[[Plan], Plan] | None) -> Recording:
 
 def render(summary: Summary, recording: Recording, output: str) -> Iterable[str]:
     """Pieces of one output out of OUTPUTS, made as they are taken."""
-    return OUTPUTS[output](summary, with_request_metrics(recording))
+    if output in LISTING:
+        recording = with_request_metrics(recording)
+    if output in DRAWN:
+        recording = with_timeline(summary, recording)
+    return OUTPUTS[output](summary, recording)
+
+
+def render_together(runs: Iterable[tuple[Summary, Recording]], output: str) -> Iterable[str]:
+    """Pieces of one output out of TOGETHER: several runs on one page, the first before others.
+
+    Of the others no request stays in memory.
+    """
+    found: list[tuple[Summary, Recording]] = []
+    for summary, recording in runs:
+        if found:
+            found.append((summary, replace(recording, table=make_table([]))))
+        else:
+            found.append((summary, with_timeline(summary, recording)))
+    return TOGETHER[output](found)
 
 
 def with_request_metrics(recording: Recording) -> Recording:
     """The recording with every per-request metric, for outputs that list requests."""
     columns = told_columns(request_metrics(recording.table), recording.imported)
     return replace(recording, request_metrics=columns)
+
+
+def with_timeline(summary: Summary, recording: Recording) -> Recording:
+    """The recording with its run over time, for outputs that draw it."""
+    return replace(recording, timeline=timeline_of(recording, summary))
 
 
 def write_reports(folder: Path, summary: Summary, recording: Recording) -> None:

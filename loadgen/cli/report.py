@@ -2,17 +2,22 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from loadgen.cli.option import RESULTS, option
 from loadgen.cli.options import MoneyOptions
 
+if TYPE_CHECKING:
+    from loadgen.model.summary import Summary
+    from loadgen.model.table import Recording
+
 EXAMPLES = """
 loadgen report results/2026-11-30T22-10Z-my-model
 loadgen report results/* --format csv
 loadgen report results/2026-11-30T22-10Z-my-model --format jsonl --out requests.jsonl
+loadgen report results/RUN-A results/RUN-B --format html --out both.html
 loadgen report results/2026-11-30T22-10Z-my-model --gpus 8 --gpu-price 2.31
 loadgen report results/2026-11-30T22-10Z-my-model --compat vllm
 loadgen report artifacts/profile_export.jsonl
@@ -27,7 +32,7 @@ Format = Annotated[
         "-f",
         says="What to print. Default: text.",
         group=RESULTS,
-        metavar="text|json|jsonl|csv|md",
+        metavar="text|json|jsonl|csv|md|html",
     ),
 ]
 Out = Annotated[
@@ -59,11 +64,12 @@ def report(
     """Print what runs have recorded, in any format.
 
     Reads every run folder, also that of a killed run. Prices given here count instead of those
-    of the run; nothing in its folder changes.
+    of the run; nothing in its folder changes. As html, several runs are laid over the first.
     """
     from loadgen.cli.output import require_format, write_pieces
     from loadgen.cli.price_file import with_prices
-    from loadgen.review import render, review
+    from loadgen.report import TOGETHER
+    from loadgen.review import render, render_together, review
 
     priced = with_prices(money)
     if compat is not None:
@@ -73,12 +79,17 @@ def report(
         return 0
     require_format(output)
 
+    def reviewed(run: str) -> "tuple[Summary, Recording]":
+        return review(Path(run)) if priced is None else review(Path(run), priced)
+
     def pieces() -> Iterator[str]:
+        if output in TOGETHER and len(runs) > 1:
+            yield from render_together(map(reviewed, runs), output)
+            return
         for number, run in enumerate(runs):
             if number and output in {"text", "md"}:
                 yield "\n"
-            found = review(Path(run)) if priced is None else review(Path(run), priced)
-            yield from render(*found, output)
+            yield from render(*reviewed(run), output)
 
     write_pieces(pieces(), out)
     return 0

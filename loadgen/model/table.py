@@ -14,6 +14,7 @@ from loadgen.model.observed import ClientHealth, Observed
 from loadgen.model.plan import Anchor, Plan
 from loadgen.model.provenance import Provenance as Provenance
 from loadgen.model.series import Telemetry, no_telemetry
+from loadgen.model.timeline import Timeline
 
 ABSENT = -1
 """Stands in integer columns for what was not seen. Metrics turn it into NaN."""
@@ -118,3 +119,5 @@ class Recording:
     """What server, GPUs and host said meanwhile; no rows where nobody was asked."""
     imported: Imported | None = None
     """Set where the records come from another tool's file."""
+    timeline: Timeline | None = None
+    """For drawing: filled in by `review`, absent on disk."""

@@ -61,7 +61,7 @@ def test_format_added_to_the_table_is_known_everywhere(
 
 
 def test_unknown_format_is_refused_before_the_run(fake_run: FakeRun, capsys: Capture) -> None:
-    assert run_line([*SWEEP, "--format", "html"]) == 2
+    assert run_line([*SWEEP, "--format", "pdf"]) == 2
     assert fake_run.plan is None
     assert "text, json, jsonl, csv, md" in capsys.readouterr().err
 

@@ -46,7 +46,7 @@ def test_broken_writer_loses_neither_screen_nor_other_reports(
         ["run", "http://host", "--load", "closet:2"],
         ["probe", "http://host", "--format", "csv"],
         ["report"],
-        ["report", "folder", "--format", "html"],
+        ["report", "folder", "--format", "pdf"],
         ["sweep", "mock:no-such-profile"],
         ["nonsense"],
     ],
