@@ -115,6 +115,8 @@ def test_the_command_line_reads_a_file_and_refuses_another(
 ) -> None:
     assert run_line(["report", str(VLLM)]) == 0
     assert "vllm, read by loadgen" in capsys.readouterr().out
+    assert run_line(["compare", str(VLLM), str(AIPERF)]) == 0
+    assert "other prompts are another" in capsys.readouterr().out
     path = tmp_path / "x.json"
     path.write_text("{}", encoding="utf-8")
     assert run_line(["report", str(path)]) == 3
