@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from loadgen.analysis import client_findings as client
+from loadgen.analysis import declared, plausible, replay_findings
 from loadgen.analysis import host_findings as host
-from loadgen.analysis import plausible, replay_findings
 from loadgen.analysis import point_findings as server
 from loadgen.analysis import run_findings as run_rules
 from loadgen.analysis import steady_findings as steadiness
@@ -106,6 +106,8 @@ RUN_RULES: tuple[RunRule, ...] = tuple(
         run_rules.insecure,
         run_rules.stale_reconnects,
         run_rules.too_few,
+        declared.declared_contradicted,
+        declared.declared_name_differs,
         plausible.system_too_small,
         plausible.ttft_uniform,
         steadiness.steadiness_unknown,

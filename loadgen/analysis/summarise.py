@@ -6,6 +6,7 @@ from dataclasses import replace
 from msgspec import structs
 
 from loadgen.analysis.cost import with_costs
+from loadgen.analysis.disclosure import disclosure_of
 from loadgen.analysis.facts import PointFacts, RunFacts, counts_of
 from loadgen.analysis.fidelity import describe_timing, fidelity
 from loadgen.analysis.findings import findings_of
@@ -131,7 +132,8 @@ def _summary(
         phases=tuple(phase_fit(point) for point in facts),
         timing_uncertainty=describe_timing([point.fidelity for point in facts]),
     )
-    return with_costs(with_joules(summary, recording.plan), recording.plan)
+    summary = with_costs(with_joules(summary, recording.plan), recording.plan)
+    return structs.replace(summary, disclosure=disclosure_of(summary, recording))
 
 
 def _known(recording: Recording) -> Known:

@@ -1,6 +1,6 @@
 """`loadgen probe`: what an endpoint is, before any load."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated
 
 from loadgen.cli.option import RESULTS, Target, option
@@ -80,6 +80,9 @@ def _rows(observed: "Observed") -> Iterator[tuple[str, str | None]]:
     evidence = f" ({observed.engine_evidence})" if observed.engine_evidence else ""
     yield "engine", engine + evidence if engine else None
     yield "models", ", ".join(observed.models) or None
+    root = observed.model_root
+    yield "model root", root if root not in observed.models else None
+    yield "cache", _cache(observed.cache_config)
     yield "context", _with_unit(observed.max_model_len, "tokens")
     yield "reasoning", observed.reasoning_field
     yield "usage in streams", _yes_no(observed.usage_streamed)
@@ -101,6 +104,16 @@ def _rows(observed: "Observed") -> Iterator[tuple[str, str | None]]:
     yield "first answer", _milliseconds(observed.first_answer_e2e_ns)
     for number, note in enumerate(observed.notes):
         yield "" if number else "notes", note
+
+
+def _cache(config: Mapping[str, str]) -> str | None:
+    """Number format and size of the engine's cache, as far as its metrics tell."""
+    told = [
+        f"{name} {config[name]}"
+        for name in ("cache_dtype", "block_size", "num_gpu_blocks", "enable_prefix_caching")
+        if name in config
+    ]
+    return ", ".join(told) or None
 
 
 def _with_unit(value: int | None, unit: str) -> str | None:

@@ -14,10 +14,14 @@ from loadgen.model.system import (
     Billions,
     CacheBytes,
     Count,
+    DeclaredEngine,
+    DeclaredPrecision,
     DeclaredSystem,
+    DeclaredTopology,
     MemoryGb,
     ParamBytes,
     Peaks,
+    Said,
     StepTok,
     Watts,
 )
@@ -34,6 +38,7 @@ class _Model(Struct, frozen=True, forbid_unknown_fields=True):
     kv_bytes_per_token: CacheBytes | None = None
     layers: Count | None = None
     context_tok: Count | None = None
+    revision: Said | None = None
 
 
 class _Gpu(Struct, frozen=True, forbid_unknown_fields=True):
@@ -56,6 +61,13 @@ class _File(Struct, frozen=True, forbid_unknown_fields=True):
     replicas: Count = 1
     compute_format: str | None = None
     tok_per_step: StepTok = 1.0
+    engine: DeclaredEngine = DeclaredEngine()
+    precision: DeclaredPrecision = DeclaredPrecision()
+    topology: DeclaredTopology = DeclaredTopology()
+    speculation: Said | None = None
+    power_cap_w: Watts | None = None
+    driver: Said | None = None
+    client: Said | None = None
 
 
 def load_system(path: Path) -> DeclaredSystem:
@@ -119,4 +131,27 @@ def _require_sense(path: Path, system: DeclaredSystem) -> None:
         raise InputError(
             f"`{path}` at `$.compute_format`: one of {', '.join(peaks)} was expected, the formats "
             f"that `{system.gpu.name}` has; the value is {system.compute_format!r}"
+        )
+    _require_parts(path, system)
+
+
+def _require_parts(path: Path, system: DeclaredSystem) -> None:
+    """Raises InputError where topology or power cap ask for more than the declared GPUs have."""
+    gpus, topology, tdp_w = system.gpus, system.topology, system.gpu.tdp_w
+    shared = (topology.tp or 1) * (topology.pp or 1)
+    for key, needed in (("tp", shared), ("ep", topology.ep or 1), ("dp", topology.dp or 1)):
+        if needed > gpus:
+            raise InputError(
+                f"`{path}` at `$.topology.{key}`: at most {gpus} GPUs were expected "
+                f"(gpus_per_replica x replicas); the value asks for {needed}"
+            )
+    if system.power_cap_w is not None and tdp_w is not None and system.power_cap_w > tdp_w:
+        raise InputError(
+            f"`{path}` at `$.power_cap_w`: at most the rating of one `{system.gpu.name}` "
+            f"({tdp_w:g} W) was expected; the value is {system.power_cap_w:g}"
+        )
+    if system.tok_per_step > 1 and (system.speculation or "").lower() in ("none", "off"):
+        raise InputError(
+            f"`{path}` at `$.speculation`: a method was expected, as `tok_per_step` is "
+            f"{system.tok_per_step:g}; the value is {system.speculation!r}"
         )

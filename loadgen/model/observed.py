@@ -32,6 +32,13 @@ class Observed(Struct, frozen=True):
     role_event_first: bool | None = None
     done_marker: bool | None = None
     notes: tuple[str, ...] = ()
+    model_root: str | None = None
+    """What the served name stands for, where the model list says it (a path or a repository)."""
+    cache_config: dict[str, str] = {}
+    """Labels of `vllm:cache_config_info`: cache_dtype, block_size, enable_prefix_caching ..."""
+    gpu_names: tuple[str, ...] = ()
+    """GPUs of the machine that NVML or an exporter told of, one name a GPU."""
+    gpu_driver: str | None = None
 
 
 class HostHealth(Struct, frozen=True):

@@ -14,6 +14,9 @@ Peaks = Annotated[dict[str, Annotated[float, Meta(gt=0, le=10_000_000)]], Meta(m
 """Dense 10^12 FLOP/s by number format: bf16, fp8, fp4."""
 Watts = Annotated[float, Meta(gt=0, le=20_000)]
 StepTok = Annotated[float, Meta(ge=1, le=64)]
+Said = Annotated[str, Meta(min_length=1, max_length=400)]
+Digest = Annotated[str, Meta(pattern="^(.+@)?sha256:[0-9a-f]{64}$")]
+"""A container image by content: `sha256:...`, with or without its name before an `@`."""
 
 
 class DeclaredModel(Struct, frozen=True, forbid_unknown_fields=True):
@@ -28,6 +31,8 @@ class DeclaredModel(Struct, frozen=True, forbid_unknown_fields=True):
     """None: not said; floors then leave the cache out."""
     layers: Count | None = None
     context_tok: Count | None = None
+    revision: Said | None = None
+    """Which weights: a tag, a commit, a date."""
     source: str = ""
 
 
@@ -42,6 +47,35 @@ class DeclaredGpu(Struct, frozen=True, forbid_unknown_fields=True):
     source: str = ""
 
 
+class DeclaredEngine(Struct, frozen=True, forbid_unknown_fields=True):
+    """What serves: name and version as `/version` tells them, the flags it was started with."""
+
+    name: Said | None = None
+    version: Said | None = None
+    flags: Said | None = None
+    image_digest: Digest | None = None
+
+
+class DeclaredPrecision(Struct, frozen=True, forbid_unknown_fields=True):
+    """Number formats by name (fp4, fp8, bf16) of weights, activations and cache."""
+
+    weights: Said | None = None
+    activations: Said | None = None
+    kv: Said | None = None
+
+
+class DeclaredTopology(Struct, frozen=True, forbid_unknown_fields=True):
+    """How the GPUs share the work: tensor, pipeline, expert and data parallel."""
+
+    tp: Count | None = None
+    pp: Count | None = None
+    ep: Count | None = None
+    dp: Count | None = None
+    disaggregated: bool | None = None
+    """Prefill and decode on GPUs of their own."""
+    interconnect: Said | None = None
+
+
 class DeclaredSystem(Struct, frozen=True, forbid_unknown_fields=True):
     """The whole: `gpus_per_replica` GPUs share one copy of the weights, `replicas` copies serve."""
 
@@ -53,6 +87,16 @@ class DeclaredSystem(Struct, frozen=True, forbid_unknown_fields=True):
     """Number format of the matrix products; None: the fastest that the GPU has."""
     tok_per_step: StepTok = 1.0
     """Tokens that one forward pass may yield: 1 + draft length with speculative decoding."""
+    engine: DeclaredEngine = DeclaredEngine()
+    precision: DeclaredPrecision = DeclaredPrecision()
+    topology: DeclaredTopology = DeclaredTopology()
+    speculation: Said | None = None
+    """The method, or `none`."""
+    power_cap_w: Watts | None = None
+    """Of one GPU, where it is set below its rating."""
+    driver: Said | None = None
+    client: Said | None = None
+    """Where the client stands: same host, same rack, over which network."""
     schema: Literal["system/1"] = "system/1"
 
     @property

@@ -1,4 +1,4 @@
-"""The answer in five rows: single stream, best aggregate, knee, cost, energy."""
+"""The answer in seven rows: the six values that a comparable benchmark discloses, and the knee."""
 
 from dataclasses import dataclass
 
@@ -18,6 +18,7 @@ from loadgen.report.rows import (
 )
 
 NOT_MEASURED = "not measured"
+ENERGY_HINT = "needs power readings: GPU counters (NVML, DCGM) or a meter"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +40,11 @@ def answers(sheet: Sheet) -> list[Answer]:
     return [
         *([] if alone and sheet.single_stream is None else [_single_stream(sheet)]),
         _best_aggregate(sheet),
+        _first_token(sheet),
+        _latency(sheet),
         *([] if alone else [_knee(sheet)]),
         *_cost(sheet),
-        Answer(
-            "energy", NOT_MEASURED, meaning="needs power readings, which this version doesn't take"
-        ),
+        _energy(sheet),
     ]
 
 
@@ -78,11 +79,8 @@ def _single_stream(sheet: Sheet) -> Answer:
     if measure is None or measure.value is None:
         why = (measure.reason if measure else "") or "no request at c=1 has a decode speed"
         return Answer("single stream", NOT_MEASURED, meaning=why)
-    facts = (
-        *_milliseconds(point, "tpot_s.p50", "TPOT"),
-        *_milliseconds(point, "ttft_s.p50", "TTFT"),
-    )
-    meaning = "one user on an idle server"
+    facts = ("at c=1", *_milliseconds(point, "tpot_s.p50", "TPOT"))
+    meaning = f"one user on an idle server, n {measure.n:,}"
     return Answer("single stream", _rate(measure), facts, meaning)
 
 
@@ -98,6 +96,68 @@ def _best_aggregate(sheet: Sheet) -> Answer:
     facts = (f"at {_load(point)}", *speed)
     meaning = "" if kept is None else f"{format_percent(kept)} of single-stream speed kept"
     return Answer("best aggregate", _rate(measure_of(point, OUT)), facts, meaning)
+
+
+def _first_token(sheet: Sheet) -> Answer:
+    """Time to first token at the point of the best aggregate, one user's beside it."""
+    point = point_at(sheet.summary, sheet.summary.headline.best_aggregate)
+    measure = measure_of(point, "ttft_s.p50")
+    if point is None or measure is None or measure.value is None:
+        return Answer("first token", NOT_MEASURED, meaning=_reason(measure))
+    alone = sheet.single_stream
+    idle = () if alone is point else _milliseconds(alone, "ttft_s.p50", "c=1")
+    facts = (f"p50 at {_load(point)}", *idle)
+    meaning = f"from due to the first text, n {measure.n:,}"
+    return Answer("first token", _time(measure), facts, meaning)
+
+
+def _latency(sheet: Sheet) -> Answer:
+    """Time to the last token at the same point: p50, and p95 where n carries it."""
+    point = point_at(sheet.summary, sheet.summary.headline.best_aggregate)
+    measure = measure_of(point, "e2e_s.p50")
+    if point is None or measure is None or measure.value is None:
+        return Answer("latency", NOT_MEASURED, meaning=_reason(measure))
+    slow = measure_of(point, "e2e_s.p95")
+    p95 = "p95 n/a" if slow is None or slow.value is None else f"p95 {_time(slow)}"
+    facts = (f"p50 at {_load(point)}", p95)
+    meaning = f"from due to the last text, n {measure.n:,}"
+    return Answer("latency", _time(measure), facts, meaning)
+
+
+def _time(measure: Measure) -> str:
+    """`212 ms ±4`, `2.60 s`; the half width only where an interval exists."""
+    assert measure.value is not None
+    scale, unit = (1.0, "s") if measure.value >= 1 else (1000.0, "ms")
+    text = f"{format_figure(measure.value * scale, 3)} {unit}"
+    if measure.low is None or measure.high is None:
+        return text
+    return f"{text} ±{format_figure((measure.high - measure.low) / 2 * scale, 1)}"
+
+
+def _reason(measure: Measure | None) -> str:
+    """Why a time is absent."""
+    return (measure.reason if measure else "") or "no point has answers that ended well"
+
+
+def _energy(sheet: Sheet) -> Answer:
+    """Joules an output token at the best point, with the boundary; else what would measure it."""
+    best = sheet.summary.headline.best_aggregate
+    found = next((one for one in sheet.summary.energy if one.point == best), None)
+    point = point_at(sheet.summary, best)
+    rate = figure_of(point, OUT)
+    if found is None or point is None or not rate:
+        return Answer("energy", NOT_MEASURED, meaning=ENERGY_HINT)
+    if found.joules is None:
+        return Answer("energy", NOT_MEASURED, meaning=found.reason or ENERGY_HINT)
+    joules = found.joules / (rate * found.window_s)
+    power = () if found.mean_w is None else (f"{format_figure(found.mean_w)} W",)
+    facts = (f"at {_load(point)}", *power)
+    return Answer(
+        "energy",
+        f"{format_figure(joules)} J/output tok",
+        facts,
+        f"{found.boundary}, {found.origin}",
+    )
 
 
 def _knee(sheet: Sheet) -> Answer:

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from loadgen.model.summary import Summary
 from loadgen.model.table import Recording
+from loadgen.report.card import card_rows
 from loadgen.report.certainty import certified_line
 from loadgen.report.costs import cost_lines, phase_lines
 from loadgen.report.distributions import absent_metrics, scalars, spreads, statistics
@@ -42,6 +43,7 @@ def format_md(summary: Summary, recording: Recording) -> Iterable[str]:
         _fenced([*phase_lines(summary), *cost_lines(summary)]),
         _asides(summary, recording),
         _findings(summary),
+        _card(summary),
         _again(recording),
     ]
     filled = [section for section in sections if section]
@@ -153,6 +155,28 @@ def _findings(summary: Summary) -> list[str]:
         f"- **{doubt.severity}** {escaped(doubt.text)}"
         + (f" (hint: {escaped(doubt.hint)})" if doubt.hint else "")
         for doubt in doubts(summary)
+    ]
+
+
+def _card(summary: Summary) -> list[str]:
+    """The disclosure card, folded: the six values by their definitions, then field by field."""
+    if summary.disclosure is None:
+        return []
+    title = f"Disclosure: {summary.disclosure.score:.0f} of 100"
+    six = [
+        (one.name.replace("_", " "), escaped(one.text), escaped(one.definition), escaped(one.hint))
+        for one in summary.disclosure.six
+    ]
+    fields = [tuple(map(escaped, row)) for row in card_rows(summary)]
+    heads = ("", "field", "weight", "status", "observed", "declared", "what would tell it")
+    return [
+        f"<details><summary>{title}</summary>",
+        "",
+        *table(("value", "measured", "definition", "what would measure it"), six, words=4),
+        "",
+        *table(heads, fields, words=7),
+        "",
+        "</details>",
     ]
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from loadgen.model.summary import Summary
 from loadgen.model.table import Recording
+from loadgen.report.card import card_lines
 from loadgen.report.certainty import certified_line
 from loadgen.report.costs import cost_lines, phase_lines
 from loadgen.report.distributions import absent_metrics, scalar_lines, spread_lines
@@ -112,7 +113,7 @@ def _answers(sheet: Sheet) -> list[str]:
     lines = []
     for row in rows:
         lines += _answer(row, figure, facts)
-    return lines
+    return [*lines, *card_lines(sheet.summary, ANSWER, WIDTH)]
 
 
 def _answer(row: Answer, figure: int, facts: int) -> list[str]:

@@ -50,6 +50,7 @@ class ModelCard:
     id: str
     owned_by: str = ""
     max_model_len: int | None = None
+    root: str | None = None
 
 
 class ControlPlane:
@@ -221,7 +222,12 @@ def read_models(value: Any) -> tuple[ModelCard, ...]:
     """The entries of an OpenAI model list; what can't be read is left out."""
     entries = value.get("data") if isinstance(value, dict) else None
     return tuple(
-        ModelCard(entry["id"], str(entry.get("owned_by") or ""), _context_tok(entry))
+        ModelCard(
+            entry["id"],
+            str(entry.get("owned_by") or ""),
+            _context_tok(entry),
+            _word(entry, "root"),
+        )
         for entry in (entries if isinstance(entries, list) else ())
         if isinstance(entry, dict) and isinstance(entry.get("id"), str)
     )

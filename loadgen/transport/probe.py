@@ -20,6 +20,7 @@ from loadgen.model.plan import Deadlines, TargetPlan
 from loadgen.model.session import Turn
 from loadgen.transport.arrivals import header
 from loadgen.transport.buffering import is_plainly_streamed, judge_buffering
+from loadgen.transport.cache_config import read_cache_config
 from loadgen.transport.call import Sender
 from loadgen.transport.control import ControlPlane, ModelCard
 from loadgen.transport.fingerprint import Fingerprint, take_fingerprint
@@ -369,4 +370,6 @@ def _observed(
         role_event_first=next((s.role_event_first for s in seen), None),
         done_marker=next((s.done_marker for s in seen), None),
         notes=tuple(dict.fromkeys(filter(None, notes))),
+        model_root=card.root if card else None,
+        cache_config=read_cache_config(facts.metrics or ""),
     )

@@ -132,11 +132,11 @@ def test_nothing_declared_is_null_in_the_plan() -> None:
 def test_the_examples_of_the_page_load(tmp_path: Path) -> None:
     examples = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 
-    assert len(examples) == 2
+    assert len(examples) == 3
     for text in examples:
         path = tmp_path / "example.yaml"
         path.write_text(text, encoding="utf-8")
-        assert load_system(path).gpus in {2, 8}
+        assert load_system(path).gpus in {2, 4, 8}
 
 
 def test_the_page_describes_every_field() -> None:
@@ -145,6 +145,53 @@ def test_the_page_describes_every_field() -> None:
         fields = [field for field in kind.__struct_fields__ if field not in {"model", "gpu"}]
         assert all(name + field in PAGE for field in fields)
     system = DeclaredSystem.__annotations__
-    for part in ("model", "gpu"):
+    for part in ("model", "gpu", "engine", "precision", "topology"):
         fields = [field for field in system[part].__struct_fields__ if field != "source"]
         assert all(f"`{part}.{field}`" in PAGE for field in fields), fields
+
+
+def test_what_a_reader_asks_for_is_kept_as_said(tmp_path: Path) -> None:
+    system = load_system(
+        written(
+            tmp_path,
+            model={**MODEL, "revision": "main"},
+            gpu=CARD,
+            gpus_per_replica=4,
+            engine={"name": "vllm", "version": "0.32.0", "image_digest": "sha256:" + "0" * 64},
+            precision={"weights": "fp4", "kv": "fp8"},
+            topology={"tp": 2, "pp": 2, "disaggregated": False},
+            speculation="none",
+            driver="580.65",
+        )
+    )
+
+    assert system.model.revision == "main"
+    assert (system.engine.version, system.engine.flags) == ("0.32.0", None)
+    assert (system.precision.kv, system.precision.activations) == ("fp8", None)
+    assert (system.topology.tp, system.topology.disaggregated) == (2, False)
+
+
+@pytest.mark.parametrize(
+    ("parts", "place", "value"),
+    [
+        ({"topology": {"tp": 0}}, "$.topology.tp", "0"),
+        ({"topology": {"tp": 4, "pp": 4}}, "$.topology.tp", "16"),
+        ({"topology": {"dp": 9}}, "$.topology.dp", "9"),
+        ({"engine": {"image_digest": "latest"}}, "$.engine.image_digest", "latest"),
+        ({"engine": {"versoin": "1"}}, "$.engine", "versoin"),
+        ({"power_cap_w": 500}, "$.power_cap_w", "500"),
+        ({"speculation": "none", "tok_per_step": 2}, "$.speculation", "none"),
+    ],
+)
+def test_what_can_not_be_is_refused_by_its_place(
+    tmp_path: Path, parts: dict[str, Any], place: str, value: str
+) -> None:
+    card = {**CARD, "tdp_w": 400}
+    path = written(tmp_path, model=MODEL, gpu=card, gpus_per_replica=8, **parts)
+
+    with pytest.raises(InputError) as refusal:
+        load_system(path)
+
+    assert str(path) in str(refusal.value)
+    assert place in str(refusal.value)
+    assert value in str(refusal.value)

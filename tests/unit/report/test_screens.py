@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from loadgen.analysis import METRICS
+from loadgen.analysis.disclosure import disclosure_of
 from loadgen.model.observed import Observed
 from loadgen.model.provenance import Provenance
 from loadgen.model.summary import Counts, Finding, Headline, PointSummary, Summary
@@ -37,7 +38,8 @@ LOADS = [f"closed:{c}" for c, *_ in SWEEP]
 
 
 def sweep() -> tuple[Summary, Recording]:
-    return sweep_summary(), recording_of(plan_of(LOADS))
+    summary, recording = sweep_summary(), recording_of(plan_of(LOADS))
+    return replace_summary(summary, disclosure=disclosure_of(summary, recording)), recording
 
 
 def priced_sweep() -> tuple[Summary, Recording]:
