@@ -12,6 +12,7 @@ import numpy as np
 from loadgen.analysis.comparable import coverage, not_comparable, overflowed
 from loadgen.analysis.facts import PointFacts
 from loadgen.analysis.prefix_hits import designed_hit
+from loadgen.analysis.replay_pace import replay_pace
 from loadgen.analysis.requests import Requests, number, seconds_between
 from loadgen.analysis.stats import min_n
 from loadgen.analysis.window import in_flight_steps
@@ -76,6 +77,7 @@ def replay_summary(facts: PointFacts) -> ReplaySummary | None:
         computed_tps=_ratio(computed_tok, span_s),
         output_tps=_ratio(output_tok, span_s),
         withheld=withheld,
+        pace=replay_pace(facts.health),
     )
 
 

@@ -41,6 +41,9 @@ class Counts(NamedTuple):
     subagents_live: int = 0
     overflows: int = 0
     """Sessions ended because the server's context was too short for a request."""
+    judged: int = 0
+    """Requests of the profiling that ended, of which `failed`."""
+    failed: int = 0
     late_bodies: int = 0
     """Requests whose body was not there when they were due."""
     system_shifts: int = 0

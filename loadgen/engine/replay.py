@@ -21,11 +21,10 @@ from loadgen.engine.sessions import Stage
 from loadgen.engine.tree import Tree
 from loadgen.engine.waiting import Alarms, Bell
 from loadgen.model.exchange import Exchange, Outcome, Phase
+from loadgen.model.plan import LEAST_JUDGED
 from loadgen.model.session import Session
 from loadgen.units import NS_PER_MS, ns_from_s
 
-LEAST_JUDGED = 20
-"""Requests that must have ended before their failures end a replay."""
 NAP_NS = 200 * NS_PER_MS
 """The longest sleep: whoever halts the alarms directly is noticed by then."""
 FAR_NS = 1 << 62
@@ -128,6 +127,8 @@ class Replay:
             sessions_recycled=self._recycled,
             subagents_live=sum(tree.subagents_live for tree in self._trees()),
             overflows=self._overflows,
+            judged=self._judged,
+            failed=self._failed,
             late_bodies=self._bodies.late,
             system_shifts=self._caps.system_shifts,
             system_shift_ns=self._caps.system_shift_ns,
@@ -319,7 +320,7 @@ class Replay:
                 lane.answers[number] = stage.answer_of(exchange)
 
     def _judge(self, exchange: Exchange) -> None:
-        """Ends the replay where too many have failed."""
+        """Ends the replay where too many have failed, if the rules leave that to each worker."""
         self._judged += 1
         self._failed += has_failed(exchange)
         limit = self._rules.error_limit_frac

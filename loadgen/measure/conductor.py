@@ -17,7 +17,8 @@ from msgspec.structs import replace
 from loadgen import clock
 from loadgen.errors import LoadgenError
 from loadgen.measure.children import Pair, start_pair
-from loadgen.measure.frames import Begin, Command, Go, Halt, Listen, Prepare
+from loadgen.measure.failing import failed_too_often
+from loadgen.measure.frames import Begin, Command, EndPoint, Go, Halt, Listen, Prepare
 from loadgen.measure.provenance import provenance_of
 from loadgen.measure.status import Status
 from loadgen.measure.surroundings import Surroundings
@@ -113,7 +114,7 @@ class Conductor:
         self._surroundings.start_point(start_at_ns)
         if point is self._plan.points[0]:
             update_run_file(self._folder, provenance=provenance_of(self._plan, self._secrets))
-        looking = asyncio.create_task(self._look())
+        looking = asyncio.create_task(self._look(point))
         try:
             if self._plan.replay is not None:
                 await self._begin_profiling(point)
@@ -135,9 +136,14 @@ class Conductor:
         self._watcher.start_point(point, start_at_ns)
         self._tell_all(Begin(start_at_ns, least_ns))
 
-    async def _look(self) -> None:
+    async def _look(self, point: PointPlan) -> None:
+        rules, is_ended = self._plan.replay, False
         while True:
             await asyncio.sleep(LOOK_PERIOD_S)
+            if rules is not None and not is_ended:
+                is_ended = failed_too_often(rules, self._progress, point.index)
+                if is_ended:
+                    self._tell_all(EndPoint(point.index, "error_limit"))
             self._watch(self._status())
 
     def _status(self) -> Status:

@@ -58,6 +58,13 @@ class Halt(Struct, frozen=True, tag=True):
     at_once: bool = False
 
 
+class EndPoint(Struct, frozen=True, tag=True):
+    """To a worker: issue nothing more in that point; the next one is run."""
+
+    point: int
+    reason: str
+
+
 class Listen(Struct, frozen=True, tag=True):
     """To a worker: read the canary's ticks from that port of this machine until the run ends."""
 
@@ -88,7 +95,7 @@ class Failed(Struct, frozen=True, tag=True):
     exit_code: int = 1
 
 
-Command = Prepare | Go | Begin | Halt | Listen
+Command = Prepare | Go | Begin | Halt | EndPoint | Listen
 Report = Ready | Quiet | PointDone | Failed
 
 _encoder = msgspec.msgpack.Encoder()

@@ -96,6 +96,11 @@ class PointRun:
         self._before = _Before(sender)
         self._started_at_ns = 0
 
+    @property
+    def index(self) -> int:
+        """The point's number in the plan."""
+        return self._point.index
+
     async def prepare(self) -> None:
         """Makes the first bodies and opens a connection a slot, so that the start needs neither."""
         await self._player.prepare()
@@ -128,6 +133,8 @@ class PointRun:
             overflowed=is_overflow,
         )
         self._tally.tell = row.count
+        if isinstance(self._player, ReplayPlayer):
+            self._player.show(row)  # before `point`: who reads it must not find another's counts
         row.point = self._point.index
         row.count(0, 0)
         witness.start()
@@ -161,6 +168,7 @@ class PointRun:
             rate_wait_ns=0 if ceiling is None else ceiling.wait_ns,
             rate_waits=0 if ceiling is None else ceiling.waits,
             stop_reason=self._player.stop_reason,
+            replay=self._player.health() if isinstance(self._player, ReplayPlayer) else None,
             **witness.figures(),
         )
 

@@ -2,9 +2,12 @@
 
 from collections.abc import Awaitable, Callable
 
+from msgspec.structs import replace
+
 from loadgen.engine import Alarms, LaneLoad, Replay, Source, Stage
 from loadgen.measure.building import BuilderClient
 from loadgen.model.exchange import CONTEXT_TOO_LONG, Exchange, Outcome, Phase
+from loadgen.model.observed import ReplayHealth
 from loadgen.model.plan import Plan, PointPlan, Share
 from loadgen.model.session import Session
 from loadgen.schedule.share import own_slots
@@ -96,6 +99,19 @@ class ReplayPlayer:
         row.lanes = counts.lanes_live
         row.sessions_finished = counts.sessions_finished
         row.subagents_live = counts.subagents_live
+        row.failed = counts.failed
+        row.judged = counts.judged
+
+    def health(self) -> ReplayHealth:
+        """Where it left the recording's pace."""
+        counts = self._replay.counts()
+        return ReplayHealth(
+            late_bodies=counts.late_bodies,
+            system_shifts=counts.system_shifts,
+            system_shift_ns=counts.system_shift_ns,
+            tree_shifts=counts.tree_shifts,
+            tree_shift_ns=counts.tree_shift_ns,
+        )
 
     async def run(self, start_at_ns: int, stage: Stage) -> None:
         """Warms up, meets the other workers, then plays the profiling to its end."""
@@ -117,7 +133,10 @@ def replay_of(
     assert plan.replay is not None
     assert point.slots is not None
     lanes = tuple(own_slots(share, point.slots))
-    load = LaneLoad(lanes, point.slots, plan.replay, point.grace_ns)
+    rules = plan.replay
+    if share.count > 1:  # the parent judges over all workers
+        rules = replace(rules, error_limit_frac=None)
+    load = LaneLoad(lanes, point.slots, rules, point.grace_ns)
     return Replay(load, source, alarms, stop_sends, MappedPeers(progress, share))
 
 

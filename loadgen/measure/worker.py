@@ -23,6 +23,7 @@ from loadgen.measure.building import BuilderClient, BuiltFeed
 from loadgen.measure.frames import (
     Begin,
     Command,
+    EndPoint,
     Failed,
     FrameSplitter,
     Go,
@@ -105,6 +106,8 @@ class Worker:
             command: Command = msgspec.msgpack.decode(body, type=Command)
             if isinstance(command, Halt):
                 self._halt(command)
+            elif isinstance(command, EndPoint):
+                self._end_point(command)
             elif isinstance(command, Begin):
                 self._begins.put_nowait(command)
             elif isinstance(command, Listen):
@@ -122,6 +125,10 @@ class Worker:
             self._point.halt(command.reason)
         if command.at_once:
             self._sender.stop(Outcome.CANCELLED)
+
+    def _end_point(self, command: EndPoint) -> None:
+        if self._point is not None and self._point.index == command.point:
+            self._point.halt(command.reason)
 
     def _lose_scribe(self) -> None:
         """What goes on can't be kept any more, so it ends at once."""

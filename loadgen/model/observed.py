@@ -74,6 +74,19 @@ class HostHealth(Struct, frozen=True):
     """TCP handshakes with the target, one each two seconds; none under `--no-preflight`."""
 
 
+class ReplayHealth(Struct, frozen=True):
+    """Where one worker's replay left the recording's pace; durations in ns."""
+
+    late_bodies: int = 0
+    """Requests of the profiling whose body was not there when they were due."""
+    system_shifts: int = 0
+    system_shift_ns: int = 0
+    """How often and by how much all timers were moved: nothing was in flight for too long."""
+    tree_shifts: int = 0
+    tree_shift_ns: int = 0
+    """The same for single sessions, added up."""
+
+
 class ClientHealth(Struct, frozen=True):
     """How one worker's own process fared during one point. Durations in ns."""
 
@@ -126,3 +139,5 @@ class ClientHealth(Struct, frozen=True):
     """Most bytes that waited so."""
     host: HostHealth | None = None
     """The machine during this point; the same for every share."""
+    replay: ReplayHealth | None = None
+    """Of a replay only."""

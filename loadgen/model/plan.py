@@ -111,6 +111,10 @@ class PointPlan(Struct, frozen=True):
     """How long in-flight requests are followed after the last one was issued."""
 
 
+LEAST_JUDGED = 20
+"""Requests that must have ended before their failures end a replay."""
+
+
 class ReplayRules(Struct, frozen=True):
     """How recorded sessions are replayed; every value stands in the result by its name.
 

@@ -195,6 +195,19 @@ class AgentRow(Struct, frozen=True):
     """How many conversations they were; None in results of earlier versions."""
 
 
+class ReplayPace(Struct, frozen=True):
+    """Where a replayed point left the recording's pace, seconds."""
+
+    late_bodies: int
+    """Requests whose body was not made when they were due; they left late."""
+    system_idle_cuts: int
+    system_idle_cut_s: float
+    """Idle caps: all sessions were moved forward, since nothing was in flight."""
+    session_idle_cuts: int
+    session_idle_cut_s: float
+    """The same for single sessions, added up."""
+
+
 class ReplaySummary(Struct, frozen=True):
     """A replayed point by the definitions of published AgentX points (`docs/howto-agentx.md`).
 
@@ -248,6 +261,8 @@ class ReplaySummary(Struct, frozen=True):
     """Why latencies can't be given; empty where they can."""
     subagents: tuple[AgentRow, ...] = ()
     """The 50 recorded subagents with most requests, as trace/agent, each over all its plays."""
+    pace: ReplayPace | None = None
+    """None in results of earlier versions."""
 
 
 class Summary(Struct, frozen=True):

@@ -7,6 +7,8 @@ import csv
 import io
 from collections.abc import Iterable
 
+from msgspec.structs import asdict
+
 from loadgen.model.summary import Measure, PointSummary, ReplaySummary, Summary
 from loadgen.model.table import Recording
 from loadgen.report.costs import cost_cells
@@ -101,6 +103,8 @@ def _replayed(replay: ReplaySummary) -> dict[str, Cell]:
     for name in PERCENTILES:
         row |= {f"replay.{name}.{p}": value for p, value in getattr(replay, name).items()}
     row |= {f"replay.{name}": getattr(replay, name) for name in ONE_NUMBER}
+    if replay.pace is not None:
+        row |= {f"replay.{name}": value for name, value in asdict(replay.pace).items()}
     return row | {"replay.not_comparable": "; ".join(replay.not_comparable)}
 
 

@@ -52,6 +52,7 @@ def _point(replay: ReplaySummary, lanes: int | None, plan: Plan) -> Iterator[str
     )
     if replay.fan_out:
         yield from _flow("  over time", " ".join(f"{level:.1f}" for level in replay.fan_out))
+    yield from _pace(replay)
     if replay.usd_per_session is not None:
         yield from _flow("cost", f"{format_usd(replay.usd_per_session)} a finished session")
     for agent in replay.agents:
@@ -60,6 +61,24 @@ def _point(replay: ReplaySummary, lanes: int | None, plan: Plan) -> Iterator[str
         yield from _agent("", agent, printable(agent.name))
     for number, row in enumerate(replay.depths):
         yield from _depth("" if number else "by turn", row)
+
+
+def _pace(replay: ReplaySummary) -> Iterator[str]:
+    """Where the replay left the recording's pace; nothing where it kept it, or nobody told."""
+    pace = replay.pace
+    if pace is None:
+        return
+    facts = []
+    if pace.system_idle_cuts:
+        times = _counted(pace.system_idle_cuts, "pause")
+        facts.append(f"{times} of all sessions cut by {pace.system_idle_cut_s:,.0f} s")
+    if pace.session_idle_cuts:
+        times = _counted(pace.session_idle_cuts, "pause")
+        facts.append(f"{times} of single sessions cut by {pace.session_idle_cut_s:,.0f} s")
+    if pace.late_bodies:
+        facts.append(f"{_counted(pace.late_bodies, 'prompt')} not made when due")
+    if facts:
+        yield from _flow("pace", *facts)
 
 
 def _speeds(replay: ReplaySummary) -> Iterator[str]:

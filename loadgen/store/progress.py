@@ -55,6 +55,9 @@ class WorkerRow:
     lanes = Slot(14)
     sessions_finished = Slot(15)
     subagents_live = Slot(16)
+    judged = Slot(17)
+    """Replay: requests of the profiling that ended, of which `failed`."""
+    failed = Slot(18)
 
     def __init__(self, slots: "memoryview[int]") -> None:
         self.slots = slots

@@ -99,6 +99,20 @@ async def test_too_many_failures_end_a_replay_early(tmp_path: Path) -> None:
     assert 20 <= len(recording.table) < 40
 
 
+async def test_failures_of_one_worker_end_the_replay_of_all(tmp_path: Path) -> None:
+    """The first lane's answer is good and slow, so its worker has nothing to judge by itself."""
+    refused = [whole(b'{"error":"out of order"}', 500)]
+    async with ScriptedServer(answered(5.0), refused) as server:
+        run = await started(server, tmp_path, "-c", "2", "--workers", "2", "--duration", "90s")
+        _, told = await asyncio.wait_for(run.communicate(), 60)
+        assert run.returncode == 5, told.decode()
+    recording = recorded(tmp_path)
+    assert [health.stop_reason for health in recording.health] == ["error_limit"] * 2
+    shares = list(recording.table.share)
+    assert min(shares.count(0), shares.count(1)) < 20
+    assert all(health.replay is not None for health in recording.health)
+
+
 async def test_ctrl_c_follows_what_is_in_flight_to_its_end(tmp_path: Path) -> None:
     async with ScriptedServer(answered(2.0)) as server:
         run = await started(server, tmp_path, "-c", "2")

@@ -9,7 +9,7 @@ from loadgen.analysis import summarise
 from loadgen.model.exchange import Outcome
 from loadgen.model.plan import PointPlan, ReplayRules, WorkloadPlan
 from loadgen.model.record import Record
-from loadgen.model.summary import Summary
+from loadgen.model.summary import ReplayPace, Summary
 from loadgen.model.table import Recording
 from loadgen.report.csv import format_csv
 from loadgen.report.layout import WIDTH
@@ -73,6 +73,21 @@ def test_made_traces_are_named_in_every_report() -> None:
     told = played(MANY)
     for form in (format_text, format_md, format_csv):
         assert LABEL in "".join(form(*told))
+
+
+def test_idle_cuts_and_late_prompts_are_told_where_there_were_any() -> None:
+    summary, found = played(MANY)
+    assert "  pace  " not in "".join(format_text(summary, found))
+    pace = ReplayPace(1, 3, 30.0, 2, 1200.0)
+    told = tuple(structs.replace(one, pace=pace) for one in summary.replays)
+    summary = structs.replace(summary, replays=told)
+
+    assert (
+        "pace          3 pauses of all sessions cut by 30 s · 2 pauses of single sessions cut by "
+    ) in "".join(format_text(summary, found))
+    assert "1 prompt not made when due" in "".join(format_text(summary, found))
+    (row,) = csv.DictReader(format_csv(summary, found))
+    assert (row["replay.late_bodies"], row["replay.session_idle_cut_s"]) == ("1", "1200.0")
 
 
 def test_markdown_holds_the_replay() -> None:
