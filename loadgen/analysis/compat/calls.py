@@ -52,10 +52,13 @@ class Calls:
 
     @cached_property
     def handed_at_ns(self) -> Ints:
-        """When a client's call began: connecting inside, as far as it was waited for."""
+        """When a client's call began: connecting inside, as far as it was waited for.
+
+        A connection that was asked for before the request was due had been opened ahead.
+        """
         table = self.requests.table
         asked = table.conn_asked_at_ns
-        known = (asked != ABSENT) & (asked <= table.sent_at_ns)
+        known = (asked != ABSENT) & (asked >= table.due_at_ns) & (asked <= table.sent_at_ns)
         return np.where(known, asked, table.sent_at_ns)
 
     @cached_property

@@ -1,6 +1,7 @@
 """The one stream that opens docs/definitions.md, read by every rule set: the table's values."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,14 @@ def test_aiperf_pools_gaps_between_contents_only() -> None:
     assert values["inter_chunk_latency.avg"] == pytest.approx(50)
     assert values["output_token_throughput_per_user.avg"] == pytest.approx(7 / 0.2)
     assert values["benchmark_duration"] == pytest.approx(300)
+
+
+def test_a_connection_opened_ahead_starts_no_clock() -> None:
+    ahead = replace(ONE_STREAM, due=10.0, sent=12.0, connect=(0.0, 1.0))
+    table = recompute("vllm", recording([ahead]))
+
+    found = next(f for f in table.points[0].figures if f.name == "mean_ttft_ms")
+    assert found.value == pytest.approx(120 - 12)
 
 
 @pytest.mark.parametrize("rules", sorted(RULES))
