@@ -132,7 +132,8 @@ def _summary(
         phases=tuple(phase_fit(point) for point in facts),
         timing_uncertainty=describe_timing([point.fidelity for point in facts]),
     )
-    summary = with_costs(with_joules(summary, recording.plan), recording.plan)
+    summary = with_joules(summary, recording.plan)
+    summary = with_costs(summary, recording.plan, recording.observed.gpu_names)
     return structs.replace(summary, disclosure=disclosure_of(summary, recording))
 
 

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from loadgen.analysis import summarise
 from loadgen.analysis.cost import UTILISATIONS, rates_of, rows_at, with_costs
 from loadgen.analysis.tiers import DECLARED, OWNED, apis_of, tiers_of
 from loadgen.model.cost import CostRow, PhaseFit
+from loadgen.model.observed import Observed
 from loadgen.model.plan import Plan, PointPlan, TargetPlan, WorkloadPlan
 from loadgen.model.prices import ApiPrice, ApiRatio, GpuPrices, OwnCost, PriceTable, PriceTier
 from loadgen.model.summary import (
@@ -20,6 +22,7 @@ from loadgen.model.summary import (
 )
 from loadgen.model.system import DeclaredGpu, DeclaredModel, DeclaredSystem
 from loadgen.model.telemetry import ServerView
+from tests.tables import closed_loop, recording
 
 OUT, PROMPT, UNCACHED = 1_000.0, 15_000.0, 5_000.0
 PRICED = {"gpus": 8.0, "gpu_usd_per_h": 4.5}
@@ -297,3 +300,15 @@ def test_an_api_for_another_model_is_no_comparison() -> None:
 
     assert apis_of(plan_of(price_table=table(api=api))) == ()
     assert apis_of(plan_of(target=TargetPlan("http://h/v1", ""))) == ()
+
+
+def test_an_observed_gpu_brings_its_tiers_where_gpus_are_declared() -> None:
+    seen = Observed(gpu_names=("NVIDIA H200", "NVIDIA H200"))
+    calls = closed_loop(1, 8, prompt=100, cached=0)
+    declared = summarise(recording(calls, observed=seen, plan={"prices": {"gpus": 2.0}}))
+    silent = summarise(recording(calls, observed=seen))
+
+    assert declared.costs[0].tier == "own-at-hyperscale"
+    assert declared.costs[0].usd_per_gpu_h == 1.22
+    assert declared.costs[0].gpus == 2.0
+    assert silent.costs == ()
