@@ -21,7 +21,7 @@ from loadgen.cli.system_file import load_system
 from loadgen.errors import UsageError
 from loadgen.measure.workers import workers_for
 from loadgen.model.plan import Deadlines, Plan, PointPlan, TargetPlan, WorkloadPlan
-from loadgen.schedule import SHAPES
+from loadgen.schedule import SHAPES, recorded_speed
 from loadgen.specs import parse_duration_ns, parse_rate_rps, parse_spec, parse_tokens
 from loadgen.transport.redact import REDACTED, is_secret_header
 from loadgen.units import NS_PER_S
@@ -241,7 +241,7 @@ def _points(order: Order, base: Plan | None, options: LoadOptions) -> tuple[Poin
 def _point(index: int, load: str, before: PointPlan | None) -> PointPlan:
     """One point of this load, as long as the first of an earlier plan; warmed by one wave."""
     shape = parse_spec(load, SHAPES)
-    slots, is_recorded = shape.slots, shape.recorded_speed is not None
+    slots, is_recorded = shape.slots, recorded_speed(shape) is not None
     if before is None:
         length_ns = None if is_recorded else DEFAULT_DURATION_NS
         before = PointPlan(index=0, load=load, duration_ns=length_ns)

@@ -15,7 +15,7 @@ from loadgen.model.exchange import Exchange, Phase
 from loadgen.model.observed import ClientHealth
 from loadgen.model.plan import Plan, PointPlan, Share
 from loadgen.model.session import Session
-from loadgen.schedule import SHAPES, Shape
+from loadgen.schedule import SHAPES, Shape, recorded_speed
 from loadgen.schedule.share import own_count, own_items, own_slots
 from loadgen.specs import parse_spec
 from loadgen.store.progress import WorkerRow
@@ -73,7 +73,7 @@ def driver_of(
         requests=None if point.requests is None else own_count(share, point.requests),
         duration_ns=point.duration_ns,
         grace_ns=point.grace_ns,
-        recorded_speed=shape.recorded_speed,
+        recorded_speed=recorded_speed(shape),
     )
     return Driver(load, Alarms(), sender.stop)
 

@@ -1,8 +1,8 @@
 """When to send, as values: arrivals and slots. Pure and seeded; reads no clock."""
 
-from loadgen.schedule.arrivals import Closed, Constant, Gamma, Poisson, Shape, Trace
+from loadgen.schedule.arrivals import Closed, Constant, Gamma, Poisson, Shape, Trace, recorded_speed
 
-__all__ = ["SHAPES", "Shape"]
+__all__ = ["SHAPES", "Shape", "recorded_speed"]
 
 SHAPES: dict[str, type[Shape]] = {
     "closed": Closed,

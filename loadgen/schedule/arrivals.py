@@ -25,10 +25,6 @@ class Shape(Protocol):
     def think_ns(self) -> int:
         """How long a slot rests between two sessions."""
 
-    @property
-    def recorded_speed(self) -> float | None:
-        """Sessions arrive by their own recorded times, so many times as fast; None: by these."""
-
     def arrivals(self, chance: random.Random) -> Iterator[int]:
         """Nanoseconds after the point's start, not decreasing."""
 
@@ -39,7 +35,6 @@ class Closed:
 
     slots: int
     think_ns: int = 0
-    recorded_speed: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         """Refuses a load that never sends. Raises: ValueError."""
@@ -58,7 +53,6 @@ class Constant:
     rate_rps: float
     slots: ClassVar[None] = None
     think_ns: ClassVar[int] = 0
-    recorded_speed: ClassVar[None] = None
 
     def arrivals(self, chance: random.Random) -> Iterator[int]:
         """0, 1/rate, 2/rate ... seconds."""
@@ -75,7 +69,6 @@ class Poisson:
     rate_rps: float
     slots: ClassVar[None] = None
     think_ns: ClassVar[int] = 0
-    recorded_speed: ClassVar[None] = None
 
     def arrivals(self, chance: random.Random) -> Iterator[int]:
         """Running sums of exponential gaps of mean 1/rate seconds."""
@@ -93,7 +86,6 @@ class Gamma:
     shape: float = 1.0
     slots: ClassVar[None] = None
     think_ns: ClassVar[int] = 0
-    recorded_speed: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         """Refuses a shape that has no distribution. Raises: ValueError."""
@@ -122,11 +114,11 @@ class Trace:
         if not 0 < self.speed < math.inf:
             raise ValueError("speed must be above 0")
 
-    @property
-    def recorded_speed(self) -> float:
-        """Recorded times are divided by this."""
-        return self.speed
-
     def arrivals(self, chance: random.Random) -> Iterator[int]:
         """Nothing of its own: the sessions say when."""
         return repeat(0)
+
+
+def recorded_speed(shape: Shape) -> float | None:
+    """How many times as fast sessions arrive as recorded; None where the shape itself says when."""
+    return shape.speed if isinstance(shape, Trace) else None

@@ -5,7 +5,7 @@ from itertools import islice, pairwise
 import pytest
 
 from loadgen.errors import UsageError
-from loadgen.schedule import SHAPES
+from loadgen.schedule import SHAPES, recorded_speed
 from loadgen.specs import parse_spec
 
 N = 4000
@@ -55,6 +55,6 @@ def test_a_load_that_can_send_nothing_is_refused(spec: str) -> None:
 
 def test_a_trace_leaves_the_instants_to_its_sessions() -> None:
     shape = parse_spec("trace:speed=2", SHAPES)
-    assert (shape.recorded_speed, shape.slots) == (2.0, None)
-    assert parse_spec("trace", SHAPES).recorded_speed == 1.0
+    assert (recorded_speed(shape), shape.slots) == (2.0, None)
+    assert recorded_speed(parse_spec("trace", SHAPES)) == 1.0
     assert list(islice(shape.arrivals(random.Random(1)), 2)) == [0, 0]
