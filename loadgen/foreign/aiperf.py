@@ -46,7 +46,7 @@ class Fault(Struct):
     """Why a request failed."""
 
     type: str | None = None
-    code: int | None = None
+    code: Count | None = None
     message: str = ""
 
 

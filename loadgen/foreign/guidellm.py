@@ -53,7 +53,7 @@ class Info(Struct):
 
     timings: Timings
     error: str | None = None
-    turn_index: int | None = None
+    turn_index: Count | None = None
     conversation_id: str | None = None
 
 

@@ -4,14 +4,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from loadgen.errors import InputError
 from loadgen.foreign.rows import Row, table_of
 from loadgen.model.imported import Imported
 from loadgen.model.observed import Observed
 from loadgen.model.plan import Plan, PointPlan, TargetPlan, WorkloadPlan
 from loadgen.model.provenance import Provenance
 from loadgen.model.table import Recording
+from loadgen.units import NS_PER_S
 
 NOT_TOLD = "not told"
+
+NS_PER_DAY = 86_400 * NS_PER_S
+LONGEST_RUN_NS = 30 * NS_PER_DAY
 
 UNSEEN = ("ttfb_s", "connect_s", "tls_s", "input_asked_tok", "output_asked_tok")
 """Metrics that no other tool's file gives."""
@@ -36,7 +41,13 @@ class Source:
 def recording_of(
     path: Path, source: Source, loads: Sequence[str], rows: Sequence[Row], imported: Imported
 ) -> Recording:
-    """The run as far as the file tells; `loads` are the points' shapes in order."""
+    """The run as far as the file tells; `loads` are the points' shapes in order.
+
+    Raises:
+        InputError: the requests lie further apart than any run lasts; names file and span.
+
+    """
+    _refuse_ages(path, rows)
     points = tuple(
         PointPlan(index, load, requests=_issued(rows, index)) for index, load in enumerate(loads)
     )
@@ -68,6 +79,23 @@ def recording_of(
         ended_wall_ns=source.ended_wall_ns,
         imported=imported,
     )
+
+
+def _refuse_ages(path: Path, rows: Sequence[Row]) -> None:
+    """A damaged instant makes a run of years, which would be cut into a bin a second."""
+    told = [
+        at_ns
+        for row in rows
+        for at_ns in (row.sent_at_ns, row.due_at_ns, row.done_at_ns, *(at for at, _ in row.events))
+        if at_ns is not None
+    ]
+    span_ns = max(told, default=0) - min(told, default=0)
+    if span_ns > LONGEST_RUN_NS:
+        raise InputError(
+            f"`{path}`: requests within {LONGEST_RUN_NS / NS_PER_DAY:.0f} days of each other were "
+            f"expected; they span {span_ns / NS_PER_DAY:,.0f}",
+            "the file's clock jumped, or one of its instants is in another unit",
+        )
 
 
 def untold(tool: str, *names: str) -> dict[str, str]:

@@ -23,6 +23,11 @@ def wrong(path: Path) -> str:
     return f"{error.value} | {error.value.hint}"
 
 
+def guidellm_info(value: Any) -> Any:
+    """What guidellm's file says of its first request."""
+    return value["benchmarks"][0]["requests"]["successful"][0]["info"]
+
+
 def changed(source: Path, to: Path, change: Change) -> Path:
     value = msgspec.json.decode(source.read_bytes())
     change(value)
@@ -92,6 +97,14 @@ def test_a_summary_of_aiperfs_alone_names_the_file_that_is_needed(tmp_path: Path
         (
             lambda v: v["benchmarks"][0].__setitem__("requests", {}),
             "$.benchmarks[0].requests`: requests were expected; all 10 were left out",
+        ),
+        (
+            lambda v: guidellm_info(v).__setitem__("turn_index", 2**70),
+            "$.benchmarks[0].requests.successful[0].info.turn_index`",
+        ),
+        (
+            lambda v: guidellm_info(v)["timings"].__setitem__("request_start", 1e7),
+            "g.json`: requests within 30 days of each other were expected; they span 20,",
         ),
     ],
 )
