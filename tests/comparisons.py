@@ -11,7 +11,7 @@ import numpy as np
 from msgspec.structs import replace as renewed
 
 from loadgen.analysis import summarise
-from loadgen.analysis.compare import compare
+from loadgen.analysis.comparison.compare import compare
 from loadgen.model.comparison import Comparison, ReviewedRun
 from tests.simulations import Server, served
 from tests.tables import recording

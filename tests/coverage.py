@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from loadgen.analysis import summarise
-from loadgen.analysis.stats import Estimate, Samples, batch_rate, percentile
+from loadgen.analysis.statistics.quantiles import Estimate, Samples, batch_rate, percentile
 from loadgen.model.summary import PointSummary
 from loadgen.model.table import Floats
 from tests.simulations import Law, Server, ar1, drift, level, queue_waits, served, step, warming

@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from loadgen.transport.decode import decode
+from loadgen.transport.decoding.decode import decode
 from tests.mutations import OPS, Op, as_exchange, check_laws, mutate, streams, without_arrivals
 
 

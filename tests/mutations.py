@@ -7,8 +7,8 @@ from msgspec import structs
 
 from loadgen.model.exchange import Exchange, Outcome
 from loadgen.model.record import EventKind, Record
-from loadgen.transport.decode import decode
-from loadgen.transport.sse import split_lines
+from loadgen.transport.decoding.decode import decode
+from loadgen.transport.decoding.sse import split_lines
 from tests.exchanges import Capture, capture_names, exchange_of, load_capture, split_at
 
 Op = tuple[str, int, int]

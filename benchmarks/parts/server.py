@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from loadgen.mock.truthdump import SentRequest, read_truth
+from loadgen.mock.metronome.truthdump import SentRequest, read_truth
 from parts.machine import BUILD, SERVER_PRIORITY, cores, settle
 
 

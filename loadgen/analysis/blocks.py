@@ -13,7 +13,7 @@ from loadgen.analysis.frame import Frame
 from loadgen.analysis.rates import out_sums
 from loadgen.analysis.requests import seconds_between
 from loadgen.analysis.speed import decode_span_s, tpot_s
-from loadgen.analysis.stats import min_n, quantile
+from loadgen.analysis.statistics.quantiles import min_n, quantile
 from loadgen.analysis.window import in_flight_steps
 from loadgen.model.table import ABSENT, Floats
 from loadgen.units import NS_PER_S

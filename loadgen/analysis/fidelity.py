@@ -18,7 +18,7 @@ from loadgen.analysis.frame import Frame
 from loadgen.analysis.rates import clipped_ns
 from loadgen.analysis.requests import seconds_between
 from loadgen.analysis.speed import tpot_s
-from loadgen.analysis.stats import quantile
+from loadgen.analysis.statistics.quantiles import quantile
 from loadgen.analysis.words import counted, in_percent
 from loadgen.model.exchange import StampKind
 from loadgen.model.observed import ClientHealth

@@ -7,7 +7,7 @@ import numpy as np
 
 from loadgen.analysis.allocation import sums_by
 from loadgen.analysis.requests import Requests
-from loadgen.analysis.stats import batches_for, quantile
+from loadgen.analysis.statistics.quantiles import batches_for, quantile
 from loadgen.analysis.window import plateau, slots_of, whole_span
 from loadgen.model.exchange import Outcome
 from loadgen.model.summary import Window

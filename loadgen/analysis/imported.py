@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from msgspec import structs
 
-from loadgen.analysis.facts import Doubt, RunFacts
+from loadgen.analysis.findings.facts import Doubt, RunFacts
 from loadgen.model.imported import Imported
 from loadgen.model.summary import Measure
 from loadgen.model.table import Floats

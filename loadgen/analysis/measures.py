@@ -14,7 +14,13 @@ from loadgen.analysis.metrics import (
     RequestFunction,
 )
 from loadgen.analysis.requests import Requests
-from loadgen.analysis.stats import Estimate, Samples, percent_of, reciprocal, summarise_stat
+from loadgen.analysis.statistics.quantiles import (
+    Estimate,
+    Samples,
+    percent_of,
+    reciprocal,
+    summarise_stat,
+)
 from loadgen.model.summary import Measure
 from loadgen.model.table import Flags, Floats
 from loadgen.units import NS_PER_S

@@ -15,7 +15,7 @@ from loadgen.analysis.allocation import sums_by
 from loadgen.analysis.frame import Frame
 from loadgen.analysis.gaps import EventSamples
 from loadgen.analysis.requests import Requests, number, ratio, seconds_between
-from loadgen.analysis.stats import Estimate
+from loadgen.analysis.statistics.quantiles import Estimate
 from loadgen.model.record import EventKind
 from loadgen.model.summary import Better
 from loadgen.model.table import ABSENT, Floats

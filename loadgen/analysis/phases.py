@@ -9,10 +9,10 @@ import numpy as np
 from msgspec import structs
 
 from loadgen.analysis.cost import rates_of, shares_nothing
-from loadgen.analysis.facts import PointFacts
+from loadgen.analysis.findings.facts import PointFacts
 from loadgen.analysis.metrics import e2e_s
-from loadgen.analysis.regression import Slopes, robust_slopes
 from loadgen.analysis.requests import number
+from loadgen.analysis.statistics.regression import Slopes, robust_slopes
 from loadgen.model.cost import PhaseFit
 from loadgen.model.energy import PointEnergy
 from loadgen.model.plan import Plan

@@ -8,11 +8,11 @@ from itertools import pairwise
 import numpy as np
 
 from loadgen.analysis.allocation import sums_by
-from loadgen.analysis.distributions import wilson
 from loadgen.analysis.frame import DELIVERING, Frame
 from loadgen.analysis.requests import number, seconds_between
 from loadgen.analysis.speed import tpot_s
-from loadgen.analysis.stats import (
+from loadgen.analysis.statistics.distributions import wilson
+from loadgen.analysis.statistics.quantiles import (
     LEVEL,
     Estimate,
     Samples,

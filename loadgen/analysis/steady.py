@@ -24,10 +24,10 @@ from loadgen.analysis.blocks import (
     slice_edges,
     tpot_by_block,
 )
-from loadgen.analysis.distributions import welch_p
 from loadgen.analysis.frame import Frame, frame_in
-from loadgen.analysis.stats import quantile
-from loadgen.analysis.trend import (
+from loadgen.analysis.statistics.distributions import welch_p
+from loadgen.analysis.statistics.quantiles import quantile
+from loadgen.analysis.statistics.trend import (
     autocorrelations,
     flattens,
     mann_kendall,

@@ -6,10 +6,11 @@ from dataclasses import replace
 from msgspec import structs
 
 from loadgen.analysis.cost import with_costs
-from loadgen.analysis.disclosure import disclosure_of
-from loadgen.analysis.facts import PointFacts, RunFacts, counts_of
+from loadgen.analysis.disclosure.head import disclosure_of
 from loadgen.analysis.fidelity import describe_timing, fidelity
-from loadgen.analysis.findings import findings_of
+from loadgen.analysis.findings.facts import PointFacts, RunFacts, counts_of
+from loadgen.analysis.findings.table import findings_of
+from loadgen.analysis.findings.verdict import reasons_of, verdict_of, worst_grade
 from loadgen.analysis.frame import (
     Frame,
     Known,
@@ -24,10 +25,9 @@ from loadgen.analysis.knee import headline_of
 from loadgen.analysis.measures import measures_of, request_columns
 from loadgen.analysis.metrics import METRICS, Metric
 from loadgen.analysis.phases import phase_fit, with_joules
+from loadgen.analysis.replay.sessions import replay_summary
 from loadgen.analysis.requests import Requests, rows_of_point
-from loadgen.analysis.sessions import replay_summary
 from loadgen.analysis.steady import floors_missed, judge
-from loadgen.analysis.verdict import reasons_of, verdict_of, worst_grade
 from loadgen.analysis.window import slots_of
 from loadgen.model.plan import PointPlan
 from loadgen.model.summary import PointSummary, Summary

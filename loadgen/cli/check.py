@@ -123,7 +123,7 @@ def check(run: Run, *, gates: GateOptions, outputs: CheckOutputs) -> int:
     Each gate passes, fails or is unknown: too few requests for a percentile, not measured, a
     difference within the noise. Unknown counts as missed unless --allow-unknown.
     """
-    from loadgen.analysis.gates import parse_gates
+    from loadgen.analysis.comparison.gates import parse_gates
     from loadgen.cli.output import write_pieces
     from loadgen.cli.sides import written
     from loadgen.report.check import CHECK_OUTPUTS, github_lines, junit_xml
@@ -150,7 +150,7 @@ def _checked(
     run: str, slos: "tuple[Gate, ...]", gates: GateOptions
 ) -> "tuple[CheckResult, list[str]]":
     """All results, and which runs are invalid with the reason."""
-    from loadgen.analysis.gates import checked, gates_of
+    from loadgen.analysis.comparison.gates import checked, gates_of
     from loadgen.cli.sides import runs_named
     from loadgen.review import review
 
@@ -167,7 +167,7 @@ def _checked(
 
 
 def _regressions(run: str, base: str, allowed: list[str]) -> "list[GateResult]":
-    from loadgen.analysis.gates import regressions
+    from loadgen.analysis.comparison.gates import regressions
     from loadgen.cli.sides import known_figures, parse_margins, side_of
 
     margins = parse_margins(allowed, known_figures(), "--max-regress")

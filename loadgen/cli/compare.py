@@ -97,7 +97,7 @@ def compare(
     with one run a side its own blocks do. Runs that are unlike (other prompts, other shares of
     errors or cached tokens, not steady, an unreliable client) get no verdict.
     """
-    from loadgen.analysis.compare import KEYS
+    from loadgen.analysis.comparison.compare import KEYS
     from loadgen.cli.sides import known_figures, parse_margins, require_figures
 
     if fail_on not in FAILING:
@@ -124,7 +124,7 @@ def _compare(
     output: str,
     out: str | None,
 ) -> int:
-    from loadgen.analysis.compare import compare as compared
+    from loadgen.analysis.comparison.compare import compare as compared
     from loadgen.cli.output import write_pieces
     from loadgen.cli.sides import side_of, written
     from loadgen.report.compare import COMPARE_OUTPUTS
@@ -156,7 +156,7 @@ def _noise(
     output: str,
     out: str | None,
 ) -> int:
-    from loadgen.analysis.noise import noise_of
+    from loadgen.analysis.comparison.noise import noise_of
     from loadgen.cli.output import write_pieces
     from loadgen.cli.sides import side_of, written
     from loadgen.report.compare import NOISE_OUTPUTS

@@ -39,7 +39,7 @@ def probe(target: Target = None, output: Format = "text", *, endpoint: EndpointO
     from loadgen.cli.output import write_pieces
     from loadgen.cli.plans import Order, plan_of
     from loadgen.cli.targets import reachable, require_no_bare_mock
-    from loadgen.transport.probe import probe as observe
+    from loadgen.transport.probing.probe import probe as observe
 
     if output not in {"text", "json"}:
         raise UsageError(f"unknown format `{output}`", "known: text, json")

@@ -32,7 +32,7 @@ def measure(
     from loadgen.measure.conductor import Conductor
     from loadgen.store.folder import create_run_folder, name_hint
     from loadgen.store.requests import finish
-    from loadgen.transport.descriptors import raise_descriptor_limit
+    from loadgen.transport.wire.descriptors import raise_descriptor_limit
 
     raise_descriptor_limit(_connections_max(plan))
     folder = create_run_folder(out, name_hint(plan))

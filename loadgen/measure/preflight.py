@@ -25,7 +25,7 @@ from loadgen.tokens import (
     load_tokenizer,
 )
 from loadgen.transport.call import Sender
-from loadgen.transport.decode import decode
+from loadgen.transport.decoding.decode import decode
 from loadgen.transport.proxies import proxy_for, show_proxy
 from loadgen.workload import FORMATS
 from loadgen.workload.bodies import limits
@@ -58,7 +58,7 @@ def prepare(plan: Plan, secrets: Mapping[str, str]) -> tuple[Plan, Observed]:
 
 
 async def _prepare(plan: Plan, secrets: Mapping[str, str]) -> tuple[Plan, Observed]:
-    from loadgen.transport.probe import probe  # loads httpx
+    from loadgen.transport.probing.probe import probe  # loads httpx
 
     observed = await probe(plan.target, secrets)
     if not plan.target.model:

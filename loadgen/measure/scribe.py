@@ -20,7 +20,7 @@ from loadgen.model.record import UNKNOWN_TOK, EventKind, Record
 from loadgen.store.progress import Progress, ScribeRow
 from loadgen.store.segments import SegmentWriter
 from loadgen.tokens import load_tokenizer
-from loadgen.transport.decode import decode
+from loadgen.transport.decoding.decode import decode
 from loadgen.transport.proxies import secrets_towards
 from loadgen.units import NS_PER_S
 

@@ -16,7 +16,7 @@ from loadgen.errors import RunFailedError
 from loadgen.measure import measure
 from loadgen.measure.calibration import keep_calibration
 from loadgen.measure.mockserver import running_mock
-from loadgen.mock.truthdump import SentRequest, read_truth
+from loadgen.mock.metronome.truthdump import SentRequest, read_truth
 from loadgen.model.observed import Observed
 from loadgen.model.plan import Plan, PointPlan, TargetPlan, WorkloadPlan
 from loadgen.model.provenance import Calibration

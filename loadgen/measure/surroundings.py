@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from loadgen import clock
-from loadgen.mock import ticker
+from loadgen.mock.metronome import ticker
 from loadgen.model.observed import HostHealth, Observed
 from loadgen.model.plan import Plan
 from loadgen.telemetry.handshake import handshake_ns, split_peer

@@ -5,7 +5,7 @@ from typing import Any
 
 from loadgen.engine.pulse import Pulse, quantile_ns
 from loadgen.telemetry.host import run_wait_ns
-from loadgen.transport.canary import Canary
+from loadgen.transport.wire.canary import Canary
 
 LOOK_PERIOD_NS = 100_000_000
 

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 
 from loadgen.mock.ask import Ask, ToolCall
+from loadgen.mock.engine.vocabulary import EOS, THINK_END, TOOL_TAG, Vocabulary
 from loadgen.mock.profiles import Profile
-from loadgen.mock.vocabulary import EOS, THINK_END, TOOL_TAG, Vocabulary
 
 _WORD_LIST = (
     "the a of to and in that is was for on are with as at be by this from or one had not but "

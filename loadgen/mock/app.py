@@ -15,7 +15,7 @@ from starlette.routing import Route
 from loadgen.mock.ask import error_body, message_text
 from loadgen.mock.call import JSON, Receive, Scope, Send
 from loadgen.mock.completions import Completions
-from loadgen.mock.meters import format_metrics, format_power
+from loadgen.mock.engine.meters import format_metrics, format_power
 from loadgen.mock.render import VERSION, models_body
 from loadgen.mock.state import Mock, Settings
 

@@ -22,11 +22,11 @@ from loadgen.mock.call import (
     read_body,
     request_id_of,
 )
-from loadgen.mock.driver import Timetable
+from loadgen.mock.engine.driver import Timetable
+from loadgen.mock.engine.simulator import Job, QueueFullError
 from loadgen.mock.faults import FaultError, Faults, parse_fault
 from loadgen.mock.render import Renderer, Usage
 from loadgen.mock.script import play_script
-from loadgen.mock.simulator import Job, QueueFullError
 from loadgen.mock.state import Mock
 from loadgen.mock.stream import Stream
 from loadgen.mock.truth import Entry

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from loadgen.mock.faults import FaultError
 from loadgen.mock.listener import announce, listening_socket, raise_file_limit
-from loadgen.mock.metronome import serve_metronome
+from loadgen.mock.metronome.serve import serve_metronome
 from loadgen.mock.profiles import ProfileError, profile_names
 
 _EXAMPLES = """\

@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from loadgen.mock.answer import Composer
-from loadgen.mock.driver import Driver
+from loadgen.mock.engine.driver import Driver
+from loadgen.mock.engine.meters import Meters
+from loadgen.mock.engine.simulator import Engine
+from loadgen.mock.engine.vocabulary import Vocabulary
 from loadgen.mock.faults import Fault, Faults, draw_faults
-from loadgen.mock.meters import Meters
 from loadgen.mock.pacer import Pacer
 from loadgen.mock.profiles import Profile
-from loadgen.mock.simulator import Engine
 from loadgen.mock.truth import TruthLog
-from loadgen.mock.vocabulary import Vocabulary
 
 NS_PER_S = 1_000_000_000
 

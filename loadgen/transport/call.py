@@ -12,15 +12,15 @@ from loadgen.clock import now_ns
 from loadgen.model.exchange import Exchange, Outcome, TurnKey
 from loadgen.model.plan import Deadlines, TargetPlan
 from loadgen.model.session import Turn
-from loadgen.transport.connection import Connection
 from loadgen.transport.flight import Flight
-from loadgen.transport.origin import ConnectError
-from loadgen.transport.pool import Pool, describe_connection
 from loadgen.transport.proxies import proxy_for
-from loadgen.transport.reply import Piece, Reply
 from loadgen.transport.request import RequestTemplate
-from loadgen.transport.tls import open_context
-from loadgen.transport.watch import Watch
+from loadgen.transport.wire.connection import Connection
+from loadgen.transport.wire.origin import ConnectError
+from loadgen.transport.wire.pool import Pool, describe_connection
+from loadgen.transport.wire.reply import Piece, Reply
+from loadgen.transport.wire.tls import open_context
+from loadgen.transport.wire.watch import Watch
 
 if TYPE_CHECKING:
     from loadgen.transport.fallback import HttpxRoute

@@ -17,10 +17,10 @@ import msgspec
 
 from loadgen.errors import EndpointError
 from loadgen.model.plan import TargetPlan
-from loadgen.transport.error_text import clean_detail, describe_body
+from loadgen.transport.decoding.error_text import clean_detail, describe_body
 from loadgen.transport.proxies import proxy_for, secrets_towards, show_proxy
 from loadgen.transport.redact import is_secret_header, redact_url
-from loadgen.transport.tls import describe_tls_error, open_context
+from loadgen.transport.wire.tls import describe_tls_error, open_context
 
 TIMEOUT = httpx.Timeout(10.0, connect=5.0)
 MAX_DETAIL_CHARS = 200

@@ -14,14 +14,14 @@ from loadgen.clock import now_ns
 from loadgen.errors import UsageError
 from loadgen.model.exchange import ConnectionInfo, Outcome
 from loadgen.model.plan import TargetPlan
-from loadgen.transport.connection import CLOSED_BY_SERVER
 from loadgen.transport.flight import Flight
-from loadgen.transport.origin import ConnectError
 from loadgen.transport.proxies import show_proxy
-from loadgen.transport.reply import Reply
 from loadgen.transport.request import RequestTemplate
-from loadgen.transport.sockets import format_address
-from loadgen.transport.tls import describe_tls_error, open_context
+from loadgen.transport.wire.connection import CLOSED_BY_SERVER
+from loadgen.transport.wire.origin import ConnectError
+from loadgen.transport.wire.reply import Reply
+from loadgen.transport.wire.sockets import format_address
+from loadgen.transport.wire.tls import describe_tls_error, open_context
 
 
 class HttpxRoute:

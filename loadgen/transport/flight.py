@@ -7,11 +7,11 @@ from loadgen.clock import now_ns
 from loadgen.model.exchange import ConnectionInfo, Exchange, Outcome, StampKind, TurnKey
 from loadgen.model.plan import Deadlines
 from loadgen.model.session import Turn
-from loadgen.transport.connection import Connection
 from loadgen.transport.deadlines import NEVER_NS, Limit, Progress, holds_token, next_limit
 from loadgen.transport.redact import REDACTED, is_secret_header, redact_parts, redact_text
-from loadgen.transport.reply import Reply
 from loadgen.transport.request import RequestTemplate
+from loadgen.transport.wire.connection import Connection
+from loadgen.transport.wire.reply import Reply
 
 
 class Flight:

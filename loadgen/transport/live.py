@@ -3,7 +3,7 @@
 import msgspec
 
 from loadgen.model.exchange import Exchange, Outcome
-from loadgen.transport.decode import decode
+from loadgen.transport.decoding.decode import decode
 
 
 def live_answer(exchange: Exchange) -> bytes | None:

@@ -10,7 +10,7 @@ from loadgen.model.exchange import Exchange, Outcome, TurnKey
 from loadgen.model.plan import Deadlines, TargetPlan
 from loadgen.model.session import Turn
 from loadgen.transport.call import Sender
-from loadgen.transport.watch import Watch
+from loadgen.transport.wire.watch import Watch
 
 
 class Replicas:

@@ -10,10 +10,10 @@ import loadgen
 from loadgen.errors import UsageError
 from loadgen.model.exchange import TurnKey
 from loadgen.model.plan import TargetPlan
-from loadgen.transport.origin import Origin
 from loadgen.transport.proxies import secrets_towards
 from loadgen.transport.redact import REDACTED, redact_url
-from loadgen.transport.reply import Piece
+from loadgen.transport.wire.origin import Origin
+from loadgen.transport.wire.reply import Piece
 
 SLICE_BYTES = 256 * 1024
 _ROUTES = {"chat": "chat/completions", "completions": "completions"}

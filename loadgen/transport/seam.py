@@ -10,11 +10,11 @@ from collections.abc import AsyncIterator
 import httpx
 
 from loadgen.model.exchange import ConnectionInfo
-from loadgen.transport.connection import Connection
-from loadgen.transport.origin import ConnectError, Origin
-from loadgen.transport.pool import Pool, describe_connection
-from loadgen.transport.reply import Piece, Reply
-from loadgen.transport.tls import open_context
+from loadgen.transport.wire.connection import Connection
+from loadgen.transport.wire.origin import ConnectError, Origin
+from loadgen.transport.wire.pool import Pool, describe_connection
+from loadgen.transport.wire.reply import Piece, Reply
+from loadgen.transport.wire.tls import open_context
 
 _Timeouts = dict[str, float | None]
 

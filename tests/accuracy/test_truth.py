@@ -14,7 +14,7 @@ import pytest
 
 from loadgen.measure.mockserver import running_mock
 from loadgen.measure.selftest import Errors, judge, key_of
-from loadgen.mock.truthdump import read_truth
+from loadgen.mock.metronome.truthdump import read_truth
 from loadgen.store.recording import read_recording
 from tests.accuracy.undisturbed import run_loadgen, two_halves, undisturbed
 from tests.mock_process import start_mock

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loadgen.transport.decode import decode
+from loadgen.transport.decoding.decode import decode
 from tests.exchanges import Capture
 from tests.mutations import as_exchange, check_laws, streams, without_arrivals
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from loadgen.mock.truthdump import Truth, read_truth
+from loadgen.mock.metronome.truthdump import Truth, read_truth
 from loadgen.model.observed import ClientHealth
 from loadgen.store.recording import read_recording
 from tests.mock_process import MockProcess, start_mock

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from loadgen.analysis import summarise
-from loadgen.analysis.prefix_hits import designed_hit
+from loadgen.analysis.replay.prefix_hits import designed_hit
 from loadgen.analysis.requests import Requests
 from loadgen.measure.mockserver import running_mock
 from loadgen.model.table import Recording, RunTable

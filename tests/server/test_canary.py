@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from loadgen.measure.surroundings import TICKER
-from loadgen.transport.canary import Canary
-from loadgen.transport.watch import Watch
+from loadgen.transport.wire.canary import Canary
+from loadgen.transport.wire.watch import Watch
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kernel stamps")
 

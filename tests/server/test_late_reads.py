@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from loadgen.transport.decode import decode
+from loadgen.transport.decoding.decode import decode
 from loadgen.units import NS_PER_MS
 from tests.scripted_server import LAST_CHUNK, STREAM_HEAD, ScriptedServer, Step, Talk, chunk
 from tests.wire import open_sender, send

@@ -7,7 +7,15 @@ import httpx
 import pytest
 from openai import OpenAI
 
-from loadgen.mock.truthdump import DONE, IS_DONE, ROLE, USAGE, WHOLE, SentRequest, read_truth
+from loadgen.mock.metronome.truthdump import (
+    DONE,
+    IS_DONE,
+    ROLE,
+    USAGE,
+    WHOLE,
+    SentRequest,
+    read_truth,
+)
 from tests.mock_process import MockProcess, start_mock
 
 

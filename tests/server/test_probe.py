@@ -8,7 +8,7 @@ import pytest
 from loadgen.errors import EndpointError
 from loadgen.model.observed import Observed
 from loadgen.model.plan import TargetPlan
-from loadgen.transport.probe import probe
+from loadgen.transport.probing.probe import probe
 from tests.exchanges import DONE, STOP, delta_event, text_event, usage_event
 from tests.real_servers import Server, llmock_server, nginx_proxy
 from tests.scripted_server import LAST_CHUNK, STREAM_HEAD, ScriptedServer, Talk, chunk, whole

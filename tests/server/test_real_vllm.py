@@ -11,7 +11,7 @@ import pytest
 from loadgen.model.observed import Observed
 from loadgen.model.plan import TargetPlan
 from loadgen.model.record import EventKind
-from loadgen.transport.probe import probe
+from loadgen.transport.probing.probe import probe
 from tests.real_servers import Server, nginx_proxy, vllm_server
 from tests.sweeps import (
     COUNTING,

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loadgen.transport.sockets import SelectorPoller
-from loadgen.transport.stamps import HAS_KERNEL_STAMPS
-from loadgen.transport.watch import Watch
+from loadgen.transport.wire.sockets import SelectorPoller
+from loadgen.transport.wire.stamps import HAS_KERNEL_STAMPS
+from loadgen.transport.wire.watch import Watch
 from tests.scripted_server import (
     LAST_CHUNK,
     STREAM_HEAD,
@@ -84,7 +84,7 @@ async def test_server_that_answers_before_it_has_the_body_is_heard() -> None:
 
 
 async def test_portable_poller_reads_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loadgen.transport.watch.open_poller", SelectorPoller)
+    monkeypatch.setattr("loadgen.transport.wire.watch.open_poller", SelectorPoller)
     async with ScriptedServer(HELLO) as server, open_sender(server.url) as sender:
         exchanges = [await send(sender, 0), await send(sender, 1, BIG)]
     assert all(exchange.complete for exchange in exchanges)
@@ -92,8 +92,8 @@ async def test_portable_poller_reads_the_same(monkeypatch: pytest.MonkeyPatch) -
 
 
 async def test_platform_without_kernel_stamps_says_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loadgen.transport.sockets.HAS_KERNEL_STAMPS", False)
-    monkeypatch.setattr("loadgen.transport.watch.ANCILLARY_BYTES", 0)
+    monkeypatch.setattr("loadgen.transport.wire.sockets.HAS_KERNEL_STAMPS", False)
+    monkeypatch.setattr("loadgen.transport.wire.watch.ANCILLARY_BYTES", 0)
     async with ScriptedServer(HELLO) as server, open_sender(server.url) as sender:
         exchange = await send(sender)
     assert exchange.stamp_kind == "user"

@@ -6,8 +6,8 @@ import pytest
 import uvloop
 
 from loadgen.model.exchange import Exchange, Outcome, StampKind
-from loadgen.transport.connection import Connection
-from loadgen.transport.reply import Piece, Reply
+from loadgen.transport.wire.connection import Connection
+from loadgen.transport.wire.reply import Piece, Reply
 from tests.scripted_server import (
     LAST_CHUNK,
     STREAM_HEAD,

@@ -5,8 +5,8 @@ import httpx
 import pytest
 
 from loadgen.model.exchange import ConnectionInfo
-from loadgen.transport.reply import Reply
 from loadgen.transport.seam import StampedTransport, open_client
+from loadgen.transport.wire.reply import Reply
 from tests.real_servers import Certificates
 from tests.scripted_server import (
     LAST_CHUNK,

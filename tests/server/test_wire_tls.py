@@ -6,9 +6,9 @@ import pytest
 
 from loadgen.errors import InputError
 from loadgen.model.exchange import Exchange, Outcome, StampKind
-from loadgen.transport.connection import Connection
-from loadgen.transport.origin import ConnectError, Origin
-from loadgen.transport.pool import Pool
+from loadgen.transport.wire.connection import Connection
+from loadgen.transport.wire.origin import ConnectError, Origin
+from loadgen.transport.wire.pool import Pool
 from tests.real_servers import Certificates
 from tests.scripted_server import STREAM_HEAD, ScriptedServer, Step, chunk, close, stream
 from tests.wire import MEMBERS, body_of, ints, open_sender, part_stamps, send

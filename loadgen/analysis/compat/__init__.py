@@ -12,7 +12,7 @@ from msgspec import structs
 from loadgen.analysis.compat import aiperf, guidellm, inferencex, mlperf_endpoints, sglang, vllm
 from loadgen.analysis.compat.calls import Calls
 from loadgen.analysis.requests import Requests, rows_of_point
-from loadgen.analysis.stats import min_n
+from loadgen.analysis.statistics.quantiles import min_n
 from loadgen.analysis.window import slots_of
 from loadgen.model.compat import CompatFigure, CompatPoint, CompatTable
 from loadgen.model.imported import Imported

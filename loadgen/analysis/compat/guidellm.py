@@ -12,7 +12,7 @@ import numpy as np
 from loadgen.analysis.compat.calls import Calls
 from loadgen.analysis.compat.figures import NONE_HAS_IT, one, rate
 from loadgen.analysis.requests import ratio
-from loadgen.analysis.stats import quantile
+from loadgen.analysis.statistics.quantiles import quantile
 from loadgen.model.compat import CompatFigure
 from loadgen.model.table import ABSENT, Floats
 from loadgen.units import MS_PER_S

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from loadgen.analysis import METRICS, request_metrics, summarise
-from loadgen.analysis.findings import POINT_RULES, RUN_RULES
+from loadgen.analysis.findings.table import POINT_RULES, RUN_RULES
 from loadgen.analysis.gaps import icl_s
 from loadgen.analysis.requests import Requests
 from loadgen.model.exchange import Outcome

@@ -234,7 +234,7 @@ async def _observe(target: Any, secrets: Any) -> Observed:
 
 
 def test_probe_lists_what_the_endpoint_is(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loadgen.transport.probe.probe", _observe)
+    monkeypatch.setattr("loadgen.transport.probing.probe.probe", _observe)
     assert run_line(["probe", "http://host"]) == 0
     lines = dict(
         re.split(r"  +", line, maxsplit=1) for line in capsys.readouterr().out.splitlines()
@@ -246,7 +246,7 @@ def test_probe_lists_what_the_endpoint_is(capsys: Capture, monkeypatch: pytest.M
 
 
 def test_probe_gives_strict_json(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("loadgen.transport.probe.probe", _observe)
+    monkeypatch.setattr("loadgen.transport.probing.probe.probe", _observe)
     assert run_line(["probe", "http://host", "--format", "json"]) == 0
     seen = json.loads(capsys.readouterr().out)
     assert (seen["engine"], seen["max_model_len"]) == ("vLLM", None)

@@ -4,8 +4,8 @@ import msgspec
 
 from loadgen.mock.answer import CONTENT, REASONING, TOOL_ARGS, Answer, Composer
 from loadgen.mock.ask import Ask
+from loadgen.mock.engine.vocabulary import Vocabulary
 from loadgen.mock.profiles import load_profile
-from loadgen.mock.vocabulary import Vocabulary
 
 TOOL = {
     "type": "function",

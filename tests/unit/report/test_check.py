@@ -1,6 +1,6 @@
 from xml.etree import ElementTree
 
-from loadgen.analysis.gates import checked
+from loadgen.analysis.comparison.gates import checked
 from loadgen.model.comparison import GateResult
 from loadgen.report.check import check_json, check_md, check_text, github_lines, junit_xml
 

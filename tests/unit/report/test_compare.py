@@ -1,7 +1,7 @@
 import json
 
-from loadgen.analysis.compare import compare
-from loadgen.analysis.noise import noise_of
+from loadgen.analysis.comparison.compare import compare
+from loadgen.analysis.comparison.noise import noise_of
 from loadgen.report.compare import as_json, compare_md, compare_text, noise_md, noise_text
 from tests.reviewed import Figure, run, runs
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from loadgen.analysis import METRICS
-from loadgen.analysis.disclosure import disclosure_of
+from loadgen.analysis.disclosure.head import disclosure_of
 from loadgen.model.observed import Observed
 from loadgen.model.provenance import Provenance
 from loadgen.model.summary import Counts, Finding, Headline, PointSummary, Summary

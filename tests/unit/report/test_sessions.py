@@ -17,7 +17,7 @@ from loadgen.report.md import format_md
 from loadgen.report.text import format_text
 from loadgen.store.tables import make_table
 from tests.tables import recording
-from tests.unit.analysis.test_sessions import MANY, turn
+from tests.unit.analysis.replay.test_sessions import MANY, turn
 
 LABEL = "AgentX-like synthetic"
 

@@ -7,8 +7,8 @@ import pytest
 
 from loadgen.model.exchange import Outcome
 from loadgen.model.record import EventKind, Record
-from loadgen.transport.decode import decode
-from loadgen.transport.sse import split_lines
+from loadgen.transport.decoding.decode import decode
+from loadgen.transport.decoding.sse import split_lines
 from tests.exchanges import CAPTURES, capture_names, load_capture
 
 EXPECTED: dict[str, dict[str, Any]] = json.loads((CAPTURES / "expected.json").read_text())

@@ -7,8 +7,8 @@ import pytest
 
 from loadgen.model.exchange import Outcome
 from loadgen.model.record import EventKind, Record
-from loadgen.transport.decode import decode
-from loadgen.transport.sse import MAX_EVENT_BYTES
+from loadgen.transport.decoding.decode import decode
+from loadgen.transport.decoding.sse import MAX_EVENT_BYTES
 from tests.exchanges import (
     DONE,
     JSON,

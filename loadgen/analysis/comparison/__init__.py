@@ -1,0 +1,1 @@
+"""Runs against runs and against requirements: verdicts by interval."""

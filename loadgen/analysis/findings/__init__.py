@@ -1,0 +1,1 @@
+"""Doubts as rules over facts: `table` lists them, `verdict` sums them up."""

@@ -1,0 +1,1 @@
+"""What a replay of recorded sessions amounts to, and what it may be compared with."""

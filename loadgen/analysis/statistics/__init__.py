@@ -1,0 +1,1 @@
+"""Quantiles, intervals, trends and fits over plain numbers: knows nothing of requests."""

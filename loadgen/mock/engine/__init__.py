@@ -1,0 +1,1 @@
+"""The continuous-batching engine that the simulator plays: a published law."""

@@ -1,0 +1,1 @@
+"""The server that keeps an exact timetable and logs every write."""

@@ -1,0 +1,1 @@
+"""What an endpoint is, asked before any load."""

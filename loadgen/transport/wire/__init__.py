@@ -1,0 +1,1 @@
+"""Sockets, TLS, connections and the stamped look at them: bytes and when they came."""
