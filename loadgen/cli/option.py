@@ -11,6 +11,7 @@ ENDPOINT = "The endpoint"
 PROMPTS = "The prompts"
 LOAD = "The load"
 LIMITS = "Limits"
+WITNESSES = "Witnesses"
 MONEY = "Money"
 RESULTS = "Results"
 

@@ -9,6 +9,7 @@ from typing import Annotated
 
 from loadgen.cli.option import ENDPOINT, LIMITS, LOAD, MONEY, RESULTS, option
 from loadgen.cli.request_options import EndpointOptions, PromptOptions
+from loadgen.cli.witness_options import WitnessOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,5 +199,6 @@ class SharedOptions:
     endpoint: EndpointOptions = field(default_factory=EndpointOptions)
     prompts: PromptOptions = field(default_factory=PromptOptions)
     load: LoadOptions = field(default_factory=LoadOptions)
+    witnesses: WitnessOptions = field(default_factory=WitnessOptions)
     money: MoneyOptions = field(default_factory=MoneyOptions)
     results: ResultOptions = field(default_factory=ResultOptions)

@@ -18,6 +18,7 @@ from loadgen.cli.price_file import declared_money
 from loadgen.cli.request_options import EndpointOptions, PromptOptions
 from loadgen.cli.rules import as_replay
 from loadgen.cli.system_file import load_system
+from loadgen.cli.witness_options import WitnessOptions
 from loadgen.errors import UsageError
 from loadgen.measure.workers import workers_for
 from loadgen.model.plan import Deadlines, Plan, PointPlan, TargetPlan, WorkloadPlan
@@ -28,6 +29,7 @@ from loadgen.units import NS_PER_S
 from loadgen.workload import load_workload, open_workload, workload_sha256
 
 CHANGED = "synthetic"
+NOBODY = "none"
 HEADER_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 
 Name = Literal["demo", "sweep", "run", "replay"]
@@ -72,6 +74,7 @@ def plan_of(order: Order, options: SharedOptions) -> Plan:
         **_declared(base, options),
         salt=options.prompts.salt if options.prompts.salt is not None else salt,
         **_rest(options),
+        **_witnesses(options.witnesses),
         **_given(between_points=order.between_points),
     )
     plan = as_replay(plan, order.command, order.rules, _rule_changes(order, options))
@@ -107,6 +110,16 @@ def _rest(options: SharedOptions) -> dict[str, Any]:
         preflight=False if options.load.no_preflight else None,
         canary=False if options.load.no_canary else None,
     )
+
+
+def _witnesses(options: WitnessOptions) -> dict[str, Any]:
+    """Who is asked beside the endpoint. Raises: UsageError."""
+    urls = options.metrics_url
+    if urls is None:
+        return {}
+    if urls == [NOBODY]:
+        return {"metrics_urls": (), "ask_metrics": False}
+    return {"metrics_urls": tuple(map(without_login, urls)), "ask_metrics": True}
 
 
 def _given(**values: Any) -> dict[str, Any]:

@@ -32,6 +32,7 @@ def measure(
     from loadgen.measure.conductor import Conductor
     from loadgen.store.folder import create_run_folder, name_hint
     from loadgen.store.requests import finish
+    from loadgen.store.samples import finish_samples
     from loadgen.transport.wire.descriptors import raise_descriptor_limit
 
     raise_descriptor_limit(_connections_max(plan))
@@ -43,6 +44,7 @@ def measure(
         raise
     finally:
         finish(folder)
+        finish_samples(folder)
     return folder
 
 

@@ -22,6 +22,7 @@ from loadgen.measure.frames import Begin, Command, EndPoint, Go, Halt, Listen, P
 from loadgen.measure.provenance import provenance_of
 from loadgen.measure.status import Status
 from loadgen.measure.surroundings import Surroundings
+from loadgen.measure.telemeter import Telemeter
 from loadgen.measure.watching import Watcher
 from loadgen.model.observed import ClientHealth, Observed
 from loadgen.model.plan import Anchor, Plan, PointPlan, Share
@@ -59,6 +60,7 @@ class Conductor:
         self._progress = Progress.create(folder, plan.workers)
         self._watcher = Watcher(plan, self._progress)
         self._surroundings = Surroundings(plan, observed, lambda port: self._tell_all(Listen(port)))
+        self._telemeter = Telemeter(plan, observed, secrets, folder)
         self._pairs: list[Pair] = []
         self._interrupts = 0
         self._is_broken = False
@@ -74,7 +76,9 @@ class Conductor:
             shares = [Share(index, self._plan.workers) for index in range(self._plan.workers)]
             with children_deaf_to_interrupts():
                 starts = (start_pair(self._plan, s, self._folder, self._secrets) for s in shares)
+                opening = asyncio.create_task(self._telemeter.open())
                 self._pairs = await asyncio.gather(*starts)
+            await opening
             _leave_priority_to_workers()
             await self._run_points()
         except LoadgenError:
@@ -84,6 +88,7 @@ class Conductor:
             raise
         finally:
             await self._surroundings.leave()
+            await self._telemeter.leave(at_once=self._is_broken or self._interrupts > 1)
             await asyncio.gather(*(pair.leave() for pair in self._pairs))
             self._write_end()
 
@@ -107,7 +112,8 @@ class Conductor:
 
     async def _run_point(self, point: PointPlan) -> None:
         self._tell_all(Prepare(point.index, self._stagger_ns(point)))
-        await asyncio.gather(*(pair.ready() for pair in self._pairs))
+        readies = [pair.ready() for pair in self._pairs]
+        await asyncio.gather(self._telemeter.before_point(point.index), *readies)
         start_at_ns = clock.now_ns() + START_LEAD_NS
         self._watcher.start_point(point, start_at_ns)
         self._tell_all(Go(start_at_ns))
@@ -124,6 +130,7 @@ class Conductor:
             with suppress(asyncio.CancelledError):
                 await looking
         host = await self._surroundings.end_point()
+        await self._telemeter.after_point(point.index)
         self._watch(self._status())
         for health in healths:
             append_health(self._folder, health.share, replace(health, host=host))

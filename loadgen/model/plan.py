@@ -166,9 +166,10 @@ class Plan(Struct, frozen=True):
     """Share of failed requests above which the run counts as failed (exit code 5)."""
     token_fit: TokenFit = TokenFit()
     tokenizer: str = ""
-    metrics_url: str = ""
     metrics_urls: tuple[str, ...] = ()
-    """Further servers of the same deployment; their counters are summed with the first's."""
+    """Where the servers of the deployment tell their metrics; their counters are summed. Empty:
+    the endpoint's own route, where the preflight finds one."""
+    ask_metrics: bool = True
     gpu_metrics_url: str = ""
     """A DCGM exporter, or any Prometheus text with power series; empty: NVML where it is there."""
     power_query: str = ""

@@ -12,6 +12,7 @@ from loadgen.model.table import Recording, RunTable
 from loadgen.store.folder import read_run_file
 from loadgen.store.journal import read_journal
 from loadgen.store.progress import Progress
+from loadgen.store.samples import read_telemetry
 from loadgen.store.tables import read_requests
 
 
@@ -38,6 +39,7 @@ def read_recording(folder: Path) -> Recording:
         started_wall_ns=run_file.started_wall_ns,
         ended_wall_ns=run_file.ended_wall_ns,
         truncated_segments=truncated,
+        telemetry=read_telemetry(folder),
     )
 
 
