@@ -1,11 +1,12 @@
 """One load point as figures are made of it: its requests, the span, whose latencies count."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
 from loadgen.analysis.allocation import sums_by
+from loadgen.analysis.looks import Looks
 from loadgen.analysis.requests import Requests
 from loadgen.analysis.statistics.quantiles import batches_for, quantile
 from loadgen.analysis.window import plateau, slots_of, whole_span
@@ -22,11 +23,12 @@ BUFFERED_POINT_FRAC = 0.2
 
 @dataclass(frozen=True)
 class Known:
-    """What figures need beside the table: round trip, price, one user's speed on an idle server."""
+    """What figures need beside the table: round trip, price, one user's speed alone, witnesses."""
 
     rtt_s: float | None = None
     usd_per_s: float | None = None
     single_tpot_s: float | None = None
+    looks: Looks = field(default_factory=Looks)
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,14 @@ from loadgen.analysis.frame import (
 from loadgen.analysis.frontier import ladder_of
 from loadgen.analysis.imported import told_only
 from loadgen.analysis.knee import headline_of
+from loadgen.analysis.looks import looks_of
 from loadgen.analysis.measures import measures_of, request_columns
 from loadgen.analysis.metrics import METRICS, Metric
 from loadgen.analysis.phases import phase_fit, with_joules
 from loadgen.analysis.replay.sessions import replay_summary
 from loadgen.analysis.requests import Requests, rows_of_point
+from loadgen.analysis.server.bounds import views_of
+from loadgen.analysis.server.cross_checks import checks_of
 from loadgen.analysis.steady import floors_missed, judge
 from loadgen.analysis.window import slots_of
 from loadgen.model.plan import PointPlan
@@ -129,6 +132,8 @@ def _summary(
         verdict_reasons=reasons_of(findings),
         replays=replays,
         ladder=ladder_of(points, recording.plan.prices, replays),
+        server=views_of(facts),
+        cross_checks=checks_of(run),
         phases=tuple(phase_fit(point) for point in facts),
         timing_uncertainty=describe_timing([point.fidelity for point in facts]),
     )
@@ -138,8 +143,9 @@ def _summary(
 
 
 def _known(recording: Recording) -> Known:
-    """Round trip and price, as far as they are known."""
+    """Round trip, price and witnesses, as far as they are known."""
     prices, rtt_ns = recording.plan.prices, recording.observed.rtt_ns
     per_hour = prices.get("gpu_usd_per_h")
     usd_per_s = None if per_hour is None else per_hour * prices.get("gpus", 1.0) / S_PER_H
-    return Known(None if rtt_ns is None else rtt_ns / NS_PER_S, usd_per_s)
+    rtt_s = None if rtt_ns is None else rtt_ns / NS_PER_S
+    return Known(rtt_s, usd_per_s, looks=looks_of(recording.telemetry))

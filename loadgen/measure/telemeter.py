@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
+from loadgen import clock
 from loadgen.measure.asking import Asker, metrics_urls
 from loadgen.model.observed import Observed
 from loadgen.model.plan import Plan
@@ -11,7 +12,10 @@ from loadgen.store.samples import SampleLog, write_metrics_text
 from loadgen.telemetry import SOURCES
 from loadgen.telemetry.prometheus import PrometheusSource
 from loadgen.telemetry.sampling import Means, Sampler, Source
+from loadgen.units import NS_PER_S
 
+QUIET_NS = NS_PER_S // 2
+"""Between the first look and the first request: a server of ours alone stands still then."""
 SETTLE_S = 0.1
 """Between a point's last answer and the look after it: servers book a finished request late."""
 
@@ -32,16 +36,19 @@ class Telemeter:
             (kind, source) for kind, made in SOURCES.items() for source in made(means)
         ]
         self._sampler = Sampler(self._sources, SampleLog(folder).keep)
+        self._quiet_until_ns = 0
 
     async def open(self) -> None:
         """A first look, and one each second from now on."""
         if self._sources:
             await self._sampler.look_now()
+            self._quiet_until_ns = clock.now_ns() + QUIET_NS
             self._sampler.start()
 
     async def before_point(self, index: int) -> None:
         """A look that is over before the point's first request leaves; the texts are kept."""
         if self._sources:
+            await asyncio.sleep((self._quiet_until_ns - clock.now_ns()) / NS_PER_S)
             await self._sampler.look_now()
             self._keep_texts(f"point-{index:03d}-start")
 

@@ -22,6 +22,7 @@ from loadgen.report.page.sections import (
     figures,
     findings,
     provenance,
+    server_section,
     sweep_table,
     whole_points,
 )
@@ -74,6 +75,7 @@ def _main(runs: Sequence[tuple[Summary, Recording]]) -> Iterator[str]:
     yield section("time", "The run over time", figures(course_charts(summary, recording)))
     spread = figures(spread_charts(summary, recording.timeline))
     yield section("spread", "Distributions", spread, every_measure(summary))
+    yield server_section(summary)
     yield fenced("phases", "Prefill and decode", phase_lines(summary))
     yield fenced("sessions", "Sessions", session_lines(summary, recording.plan))
     yield fenced("cost", "Cost", cost_lines(summary))

@@ -26,6 +26,7 @@ from loadgen.report.headline import answers
 from loadgen.report.ladder import ladder_lines
 from loadgen.report.layout import DOT, printable
 from loadgen.report.rows import Sheet, blocks
+from loadgen.report.server import CHECK_HEADS, check_rows, server_lines
 from loadgen.report.sessions import session_lines
 
 SPECIAL = str.maketrans({c: f"\\{c}" for c in "\\`*_[]<>|#~"})
@@ -40,9 +41,11 @@ def format_md(summary: Summary, recording: Recording) -> Iterable[str]:
         *_figures(Sheet(summary, recording.plan)),
         _fenced(session_lines(summary, recording.plan)),
         _fenced(ladder_lines(summary)),
+        _fenced(server_lines(summary)),
         _fenced([*phase_lines(summary), *cost_lines(summary)]),
         _asides(summary, recording),
         _findings(summary),
+        _checks(summary),
         _card(summary),
         _again(recording),
     ]
@@ -156,6 +159,15 @@ def _findings(summary: Summary) -> list[str]:
         + (f" (hint: {escaped(doubt.hint)})" if doubt.hint else "")
         for doubt in doubts(summary)
     ]
+
+
+def _checks(summary: Summary) -> list[str]:
+    """Every cross-check with the server's metrics, folded."""
+    rows = [tuple(map(escaped, row)) for row in check_rows(summary)]
+    if not rows:
+        return []
+    title = "<details><summary>Cross-checks with the server's metrics</summary>"
+    return [title, "", *table(CHECK_HEADS, rows, words=5), "", "</details>"]
 
 
 def _card(summary: Summary) -> list[str]:

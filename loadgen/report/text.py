@@ -26,6 +26,7 @@ from loadgen.report.headline import Answer, answers
 from loadgen.report.ladder import ladder_lines
 from loadgen.report.layout import DOT, WIDTH, flow, paragraph, printable, shortened, side_by_side
 from loadgen.report.rows import Sheet, blocks
+from loadgen.report.server import server_lines
 from loadgen.report.sessions import session_lines
 
 LABEL = 16
@@ -54,6 +55,7 @@ def _lines(summary: Summary, recording: Recording) -> Iterator[str]:
         _figures(sheet),
         list(session_lines(summary, recording.plan)),
         list(ladder_lines(summary)),
+        list(server_lines(summary)),
         [*phase_lines(summary), *cost_lines(summary)],
         _asides(summary, recording),
         _findings(summary),

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from loadgen.analysis.disclosure import declared
-from loadgen.analysis.findings import client, host, plausible
-from loadgen.analysis.findings import point as server
+from loadgen.analysis.findings import client, host, plausible, server
+from loadgen.analysis.findings import point as answers
 from loadgen.analysis.findings import replay as replay_findings
 from loadgen.analysis.findings import run as run_rules
 from loadgen.analysis.findings import steady as steadiness
@@ -65,15 +65,15 @@ POINT_RULES: tuple[PointRule, ...] = tuple(
         client.phase_cut_short,
         client.first_wave_cold,
         client.warmup_failed,
-        server.errors,
-        server.truncated,
-        server.dropped,
-        server.censored,
-        server.buffered,
-        server.cached_input,
-        server.repeated_prompts,
-        server.output_short,
-        server.input_length_off,
+        answers.errors,
+        answers.truncated,
+        answers.dropped,
+        answers.censored,
+        answers.buffered,
+        answers.cached_input,
+        answers.repeated_prompts,
+        answers.output_short,
+        answers.input_length_off,
         replay_findings.coverage_short,
         replay_findings.context_overflows,
         plausible.impossible_times,
@@ -82,6 +82,16 @@ POINT_RULES: tuple[PointRule, ...] = tuple(
         plausible.ttft_below_floor,
         plausible.tpot_below_floor,
         plausible.above_compute_bound,
+        server.counter_reset,
+        server.server_counts_differ,
+        server.in_flight_differs,
+        server.server_ttft_differs,
+        server.cached_differs,
+        server.acceptance_differs,
+        server.kv_bound,
+        server.queue_bound,
+        server.prefill_bound,
+        server.network_bound,
     )
 )
 
@@ -106,6 +116,9 @@ RUN_RULES: tuple[RunRule, ...] = tuple(
         run_rules.insecure,
         run_rules.stale_reconnects,
         run_rules.too_few,
+        server.not_sole_tenant,
+        server.other_model_served,
+        server.server_silent,
         declared.declared_contradicted,
         declared.declared_name_differs,
         plausible.system_too_small,

@@ -13,6 +13,7 @@ from loadgen.report.page.chart import Chart, draw, legend
 from loadgen.report.page.loads import load_name
 from loadgen.report.page.markup import items, paragraph, section, table, tag, text
 from loadgen.report.rows import Sheet, blocks
+from loadgen.report.server import CHECK_HEADS, check_rows, server_lines
 
 
 def figures(charts: Iterable[Chart]) -> str:
@@ -142,6 +143,15 @@ def _pre(block: str) -> str:
     """Text whose line breaks and spaces stay."""
     lines = (text(line) for line in block.split("\n"))
     return tag("pre", "\n".join(lines), tabindex="0")
+
+
+def server_section(summary: Summary) -> str:
+    """What the server's own metrics told, and each cross-check; nothing where they told nothing."""
+    lines = "\n".join(server_lines(summary))
+    if not lines:
+        return ""
+    checks = table(CHECK_HEADS, check_rows(summary), "ours beside the server's", words=5)
+    return section("server", "The server's own metrics", _pre(lines), checks)
 
 
 def whole_points(summary: Summary) -> str:

@@ -85,11 +85,20 @@ def test_reference_page_names_every_exit_code_there_is() -> None:
     assert {code for code, _ in EXIT_CODES} == codes
 
 
+VLLM = (
+    "--kv-cache-dtype",
+    "--gpu-memory-utilization",
+    "--max-num-seqs",
+    "--max-num-batched-tokens",
+)
+"""Settings of the server that hints name."""
+
+
 def test_options_that_hints_name_exist() -> None:
     group: Any = get_command(build_app())
     commands = group.commands.values()
     known = {name for c in commands for p in c.params for name in (*p.opts, *p.secondary_opts)}
-    known |= {"--help"}
+    known |= {"--help", *VLLM}
     rooms = ("analysis", "measure", "report", "store", "transport", "workload", "schedule")
     package = Path(__file__).parents[3] / "loadgen"
     named = {

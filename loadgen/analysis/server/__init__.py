@@ -1,0 +1,1 @@
+"""The server's own metrics beside ours: what it said, whether the two agree, what limits it."""
