@@ -16,6 +16,7 @@ from loadgen.mock.ask import error_body, message_text
 from loadgen.mock.call import JSON, Receive, Scope, Send
 from loadgen.mock.completions import Completions
 from loadgen.mock.engine.meters import format_metrics, format_power
+from loadgen.mock.faults import Fault
 from loadgen.mock.render import VERSION, models_body
 from loadgen.mock.state import Mock, Settings
 
@@ -31,6 +32,7 @@ class Routes:
 
     def __init__(self, mock: Mock) -> None:
         self._mock = mock
+        self._is_reset = False
 
     def models(self, _: Request) -> Response:
         """/v1/models."""
@@ -87,16 +89,37 @@ class Routes:
     def metrics(self, _: Request) -> Response:
         """/metrics: vLLM's names."""
         mock = self._mock
-        text = format_metrics(mock.meters, mock.profile.model, mock.started_at_s)
+        self._spoil_counters()
+        named = self._switched("metrics_model")
+        model = mock.profile.model if named is None else named.text("name")
+        inflated = self._switched("counters_inflated")
+        times = 1.0 if inflated is None else inflated.number("times")
+        text = format_metrics(mock.meters, model, mock.started_at_s, times)
         return Response(text, headers={"content-type": PROMETHEUS})
 
     def power(self, _: Request) -> Response:
         """/dcgm/metrics: watts and millijoules of each GPU."""
         mock = self._mock
+        gap = self._switched("power_gap")
+        if gap is not None and 0 <= self._age_s() - gap.number("at_s") < gap.number("lasts_s"):
+            return Response("", headers={"content-type": PROMETHEUS})
         mock.driver.book_energy()
         power = mock.profile.power
         text = format_power(mock.meters, power.n_gpus, power.gpu_name)
         return Response(text, headers={"content-type": PROMETHEUS})
+
+    def _spoil_counters(self) -> None:
+        """Begins anew once, as a restarted engine does, where that is switched on."""
+        fault = self._switched("counters_reset")
+        if fault is not None and not self._is_reset and self._age_s() >= fault.number("at_s"):
+            self._is_reset = True
+            self._mock.meters.reset()
+
+    def _age_s(self) -> float:
+        return time.time() - self._mock.started_at_s
+
+    def _switched(self, kind: str) -> Fault | None:
+        return next((one for one in self._mock.settings.switches if one.kind == kind), None)
 
     def truth(self, _: Request) -> Response:
         """/truth: the log in memory."""
@@ -126,6 +149,7 @@ class Gate:
         self._app = app
         self._switches = settings.switches
         self._key = settings.api_key
+        self._born_s = time.monotonic()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Lets a request through, late or not, or answers it."""
@@ -133,13 +157,17 @@ class Gate:
             for fault in self._switches:
                 if fault.kind == "slow" and scope["path"] == fault.text("path"):
                     await asyncio.sleep(fault.number("ms") / 1000)
-                if fault.kind == "missing" and scope["path"] == fault.text("path"):
+                if fault.kind == "missing" and self._is_gone(fault, scope["path"]):
                     await self._refuse(send, 404, b'{"detail":"Not Found"}')
                     return
             if not self._is_admitted(scope):
                 await self._refuse(send, 401, b'{"error":"Unauthorized"}')
                 return
         await self._app(scope, receive, send)  # type: ignore[arg-type]
+
+    def _is_gone(self, fault: Fault, path: str) -> bool:
+        age_s = time.monotonic() - self._born_s
+        return path == fault.text("path") and age_s >= fault.number("after_s")
 
     def _is_admitted(self, scope: Scope) -> bool:
         if self._key is None or not scope["path"].startswith("/v1"):

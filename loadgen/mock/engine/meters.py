@@ -2,7 +2,7 @@
 
 import bisect
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 NS_PER_S = 1_000_000_000
 
@@ -12,6 +12,7 @@ _GAP_S = [0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.75, 1.0, 2.
 _GAP_S += [10.0, 20.0, 40.0, 80.0]
 _PHASE_S = [0.3, 0.5, 0.8, 1.0, 1.5, 2.0, 2.5, 5.0, 10.0, 15.0, 20.0, 30.0, 40.0, 50.0, 60.0]
 _PHASE_S += [120.0, 240.0, 480.0, 960.0, 1920.0, 7680.0]
+GAUGES = ("n_running", "n_waiting", "kv_used_frac", "power_w", "energy_j")
 FINISHED = ("stop", "length", "abort", "error")
 
 
@@ -59,6 +60,13 @@ class Meters:
     inference: Histogram = field(default_factory=lambda: Histogram(_PHASE_S))
     e2e: Histogram = field(default_factory=lambda: Histogram(_PHASE_S))
 
+    def reset(self) -> None:
+        """All counters from nought again, as after a restart; gauges stay."""
+        fresh = Meters()
+        for one in fields(self):
+            if one.name not in GAUGES:
+                setattr(self, one.name, getattr(fresh, one.name))
+
     def first_token(self, arrived_ns: int, now_ns: int) -> None:
         """Books a first token."""
         self.ttft.observe((now_ns - arrived_ns) / NS_PER_S)
@@ -99,14 +107,17 @@ class Meters:
         self.energy_j += watts * duration_ns / NS_PER_S
 
 
-def format_metrics(meters: Meters, model: str, started_at_s: float) -> str:
-    """The text of /metrics; counters are whole numbers as floats, as prometheus_client prints."""
+def format_metrics(meters: Meters, model: str, started_at_s: float, inflated: float = 1.0) -> str:
+    """The text of /metrics; counters are whole numbers as floats, as prometheus_client prints.
+
+    Generated tokens are told `inflated` times as many.
+    """
     labels = f'engine="0",model_name="{model}"'
     lines: list[str] = []
     _family(lines, "process_start_time_seconds", "gauge", [("", started_at_s)])
     for name, value in _gauges(meters):
         _family(lines, f"vllm:{name}", "gauge", [(labels, value)])
-    for name, number in _counters(meters):
+    for name, number in _counters(meters, inflated):
         _family(lines, f"vllm:{name}_total", "counter", [(labels, number)])
     by_source = [
         (f'{labels},source="local_compute"', meters.prompt_tok - meters.cached_tok),
@@ -135,11 +146,11 @@ def _gauges(meters: Meters) -> list[tuple[str, float]]:
     ]
 
 
-def _counters(meters: Meters) -> list[tuple[str, int]]:
+def _counters(meters: Meters, inflated: float) -> list[tuple[str, int]]:
     counters = [
         ("prompt_tokens", meters.prompt_tok),
         ("prompt_tokens_cached", meters.cached_tok),
-        ("generation_tokens", meters.generation_tok),
+        ("generation_tokens", round(meters.generation_tok * inflated)),
         ("prefix_cache_queries", meters.prefix_queries),
         ("prefix_cache_hits", meters.prefix_hits),
         ("num_preemptions", meters.n_preemptions),
