@@ -93,6 +93,15 @@ class Finished:
         return folder
 
     @property
+    def checks(self) -> dict[str, set[str]]:
+        """Verdicts of each cross-check with the server's own metrics, over all points."""
+        document = json.loads((self.folder / "run.json").read_text("utf-8"))
+        found: dict[str, set[str]] = {}
+        for one in document["summary"]["cross_checks"]:
+            found.setdefault(one["check"], set()).add(one["verdict"])
+        return found
+
+    @property
     def table(self) -> RunTable:
         return read_table(self.folder)
 
@@ -111,6 +120,7 @@ def finish(process: "subprocess.Popen[str]", out: Path, within_s: float = 90) ->
 def sweep(server: Server, prompts: Path, out: Path, *words: object) -> Finished:
     """A sweep that sends nothing but its measured requests: server counters are its own."""
     fixed = ["sweep", server.url, "-m", "tiny", "--no-preflight", "--warmup", 0, "--quiet"]
+    fixed += ["--metrics-url", f"{server.url}/metrics"]
     with running(*fixed, "--workload", f"chat:{prompts}", "--out", out, *words) as process:
         return finish(process, out)
 

@@ -65,6 +65,13 @@ def test_streamed_tokens_equal_usage_and_the_servers_counters(swept: Swept) -> N
     assert read == int(table.usage_input_tok.sum())
 
 
+def test_the_servers_own_metrics_confirm_the_sweep(swept: Swept) -> None:
+    checks = swept.run.checks
+    exact = ("sole_tenant", "output_tok", "input_tok", "cached")
+    assert {name: checks.get(name) for name in exact} == {name: {"ok"} for name in exact}
+    assert "ended" not in checks, "llama.cpp doesn't count answers"
+
+
 def test_the_server_ran_what_the_sweep_held_in_flight(tmp_path: Path) -> None:
     prompts = write_prompts(tmp_path / "count.jsonl", COUNTING)
     with (

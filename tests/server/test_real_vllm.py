@@ -108,6 +108,13 @@ def test_streamed_tokens_equal_usage_and_the_servers_counters(swept: Swept) -> N
     assert swept.deltas["vllm:prompt_tokens_total"] == int(table.usage_input_tok.sum())
 
 
+def test_the_servers_own_metrics_confirm_the_sweep(swept: Swept) -> None:
+    checks = swept.run.checks
+    exact = ("sole_tenant", "model", "output_tok", "input_tok", "ended", "cached")
+    assert {name: checks.get(name) for name in exact} == {name: {"ok"} for name in exact}
+    assert "fail" not in checks["ttft"]
+
+
 def test_the_server_ran_what_the_sweep_held_in_flight(vllm: Server, tmp_path: Path) -> None:
     prompts = write_prompts(tmp_path / "count.jsonl", COUNTING)
     with watching(vllm, RUNNING, WAITING, every_s=0.02) as watched:

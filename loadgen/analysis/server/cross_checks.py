@@ -12,7 +12,8 @@ import numpy as np
 from loadgen.analysis.findings.facts import PointFacts, RunFacts
 from loadgen.analysis.requests import number
 from loadgen.analysis.server.tenant import served_model, sole_tenant
-from loadgen.analysis.server.view import counted_ttfts, in_flight_seen, view_of
+from loadgen.analysis.server.view import SERVER, counted_ttfts, in_flight_seen, view_of
+from loadgen.analysis.window import in_flight_steps
 from loadgen.analysis.words import in_percent, sized
 from loadgen.model.table import ABSENT, Flags
 from loadgen.model.telemetry import CheckVerdict, CrossCheck, ServerView
@@ -118,7 +119,8 @@ def in_flight(facts: PointFacts, view: ServerView) -> CrossCheck | None:
     if seen is None or client is None or seen.n < IN_FLIGHT_SAMPLES:
         return None
     on_the_way = (facts.frame.known.rtt_s or 0.0) * (facts.value("rps") or 0.0)
-    allowed = IN_FLIGHT_FRAC * client + on_the_way + 3.0 * seen.error
+    swing = max(seen.variance, _in_flight_variance(facts))
+    allowed = IN_FLIGHT_FRAC * client + on_the_way + 3.0 * (swing / seen.n) ** 0.5
     pair = Pair(client, seen.mean, allowed)
     text = f"in flight: {client:.3g} here, {seen.mean:.3g} running and waiting there"
     if pair.verdict != "ok" and seen.mean < client:
@@ -207,6 +209,19 @@ def _unended(facts: PointFacts) -> Flags:
     return np.asarray(_sent(facts) & ~facts.requests.ok)
 
 
+def _in_flight_variance(facts: PointFacts) -> float:
+    """How much our own requests in flight vary over the window: what few looks can miss."""
+    frame = facts.frame
+    rows = _sent(facts)
+    sent, ends = frame.requests.table.sent_at_ns[rows], frame.requests.end_at_ns[rows]
+    at, level = in_flight_steps(sent, ends)
+    spans = np.diff(np.clip(at, frame.start_at_ns, frame.end_at_ns)).astype(np.float64)
+    if not spans.sum():
+        return 0.0
+    mean = np.average(level[:-1], weights=spans)
+    return float(np.average((level[:-1] - mean) ** 2, weights=spans))
+
+
 def _designed_frac(facts: PointFacts) -> float | None:
     """Share of a prompt that the workload has all prompts begin with."""
     shared, prompt = facts.recording.plan.workload.shared_prefix_tok, facts.value("input_tok.mean")
@@ -242,6 +257,10 @@ def _told(check: str, facts: PointFacts, verdict: CheckVerdict, text: str) -> Cr
     return CrossCheck(check=check, verdict=verdict, text=text, point=facts.plan.index)
 
 
-def _untold(check: str, facts: PointFacts, view: ServerView) -> CrossCheck:
+def _untold(check: str, facts: PointFacts, view: ServerView) -> CrossCheck | None:
+    """Why it can't be said; None where the server never tells such a thing."""
+    name = "ended_ok" if check == "ended" else check
+    if not any(True for _ in facts.frame.known.looks.of(SERVER, name)):
+        return None
     why = "the server's counters began anew" if view.resets else "not told at both ends"
     return _told(check, facts, "unknown", f"{check}: {why}")

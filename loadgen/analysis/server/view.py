@@ -69,16 +69,16 @@ def view_of(frame: Frame, point: int) -> ServerView | None:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A mean over samples, its standard error were they independent, and how many looks."""
+    """A mean over samples, their variance, and how many looks there were."""
 
     mean: float
-    error: float
+    variance: float
     n: int
 
 
 def in_flight_seen(frame: Frame) -> Seen | None:
     """Requests running and waiting by the gauges inside the frame; None where nobody tells."""
-    looks, means, squares, n = frame.known.looks, 0.0, 0.0, []
+    looks, means, variances, n = frame.known.looks, 0.0, 0.0, []
     for origin in looks.origins(SERVER):
         gauges = [
             series.within(frame.start_at_ns, frame.end_at_ns)
@@ -93,8 +93,8 @@ def in_flight_seen(frame: Frame) -> Seen | None:
         counts = np.bincount(look, np.concatenate([series.value for series in gauges]))
         n.append(len(counts))
         means += float(counts.mean())
-        squares += float(counts.var()) / len(counts)
-    return Seen(means, squares**0.5, min(n)) if n else None
+        variances += float(counts.var())
+    return Seen(means, variances, min(n)) if n else None
 
 
 def counted_ttfts(frame: Frame) -> float | None:
