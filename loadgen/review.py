@@ -1,19 +1,22 @@
 """The reading wing assembled: a run folder goes in, a summary and its outputs come out."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
 from loadgen.analysis import request_metrics, summarise
 from loadgen.analysis.compat import recompute
+from loadgen.analysis.disclosure.measured import measured_run
+from loadgen.analysis.frontier import ladder_of
 from loadgen.analysis.imported import told_columns
 from loadgen.analysis.timeline import timeline_of
 from loadgen.foreign import read_foreign
 from loadgen.model.comparison import ReviewedRun
 from loadgen.model.compat import CompatTable
+from loadgen.model.measured import MeasuredRun
 from loadgen.model.plan import Plan
-from loadgen.model.summary import Summary
+from loadgen.model.summary import LadderRung, Summary
 from loadgen.model.table import Recording
 from loadgen.report import DRAWN, LISTING, OUTPUTS, TOGETHER
 from loadgen.store.folder import update_run_file, write_report
@@ -50,6 +53,27 @@ def reviewed(folder: Path) -> ReviewedRun:
         engine=f"{observed.engine or ''} {observed.engine_version or ''}".strip(),
         host=recording.provenance.host,
     )
+
+
+def measured(
+    folder: Path, changes: Sequence[Callable[[Plan], Plan]] = (), targets: Sequence[float] = ()
+) -> MeasuredRun:
+    """A run as claims look at it, its plan told more by `changes`; the ladder at `targets`.
+
+    Raises as `review`.
+    """
+
+    def changed(plan: Plan) -> Plan:
+        for change in changes:
+            plan = change(plan)
+        return plan
+
+    summary, recording = review(folder, changed)
+    rungs: tuple[LadderRung, ...] = ()
+    if targets:
+        prices = recording.plan.prices
+        rungs = ladder_of(summary.points, prices, summary.replays, targets)
+    return measured_run(summary, recording, rungs)
 
 
 def by_rules(folder: Path, rules: str, priced: Callable[[Plan], Plan] | None = None) -> CompatTable:

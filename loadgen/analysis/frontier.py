@@ -45,6 +45,7 @@ def ladder_of(
     points: Sequence[PointSummary],
     prices: Mapping[str, float],
     replays: Sequence[ReplaySummary] = (),
+    targets: Sequence[float] = TARGETS_TPS,
 ) -> tuple[LadderRung, ...]:
     """The ladder of a sweep; empty where no GPUs were declared or fewer than two points stand.
 
@@ -72,7 +73,7 @@ def ladder_of(
             ),
             reason=rung.reason,
         )
-        for rung in ladder(knots)
+        for rung in ladder(knots, targets)
     )
 
 

@@ -1,6 +1,6 @@
 """How findings write shares and counts: `4.0 %`, `1 answer was`, `2 answers were`."""
 
-import math
+from loadgen.units import sized as sized
 
 
 def in_percent(share: float, signed: bool = False) -> str:
@@ -13,11 +13,3 @@ def in_percent(share: float, signed: bool = False) -> str:
 def counted(n: int, one: str, many: str) -> str:
     """`1 answer`, `2 answers`: the number and the words that go with it."""
     return f"{n} {one if n == 1 else many}"
-
-
-def sized(value: float, digits: int = 3) -> str:
-    """`3,156`, `98.4`, `0.0612`: at least `digits` digits, thousands parted, no exponent."""
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    return f"{value:,.{min(decimals, 9)}f}"

@@ -10,6 +10,7 @@ import loadgen
 from loadgen.cli import (
     audit,
     check,
+    claim,
     compare,
     demo,
     mock,
@@ -46,6 +47,7 @@ COMMANDS: dict[str, Entry] = {
     "mock": Entry(mock.mock, mock.EXAMPLES, PASSED_ON),
     "synth": Entry(synth.synth, synth.EXAMPLES),
     "audit": Entry(audit.audit, audit.EXAMPLES),
+    "claim": Entry(claim.claim, claim.EXAMPLES),
     "selftest": Entry(selftest.selftest, selftest.EXAMPLES),
 }
 

@@ -17,7 +17,7 @@ from loadgen.cli.plan_file import DEFAULT_DURATION_NS, DEFAULT_WORKLOAD, PlanFil
 from loadgen.cli.price_file import declared_money
 from loadgen.cli.request_options import EndpointOptions, PromptOptions
 from loadgen.cli.rules import as_replay
-from loadgen.cli.system_file import load_system
+from loadgen.cli.system_file import load_system, require_same_gpus
 from loadgen.cli.witness_options import WitnessOptions
 from loadgen.errors import UsageError
 from loadgen.measure.workers import workers_for
@@ -283,12 +283,7 @@ def _declared(base: Plan | None, options: SharedOptions) -> dict[str, Any]:
     if path is None:
         return {"prices": prices, **tables}
     system = load_system(Path(path))
-    gpus = options.money.gpus
-    if gpus is not None and gpus != system.gpus:
-        raise UsageError(
-            f"`--gpus {gpus}`: the system file says {system.gpus}",
-            "leave --gpus away, or correct gpus_per_replica and replicas",
-        )
+    require_same_gpus(options.money.gpus, system)
     return {"prices": prices | {"gpus": float(system.gpus)}, "system": system, **tables}
 
 

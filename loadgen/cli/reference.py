@@ -16,8 +16,8 @@ EXIT_CODES = (
     (3, "an input file or a run folder can't be used"),
     (4, "the endpoint is unreachable or refuses before any load"),
     (5, "the run failed: too many requests failed (`--error-limit`), or no token came"),
-    (6, "a gate was missed"),
-    (7, "the verdict is invalid, under `--strict`"),
+    (6, "a gate was missed, or a run supports no sentence (`claim`)"),
+    (7, "the verdict is invalid, under `--strict` and for `claim`"),
     (130, "interrupted; what was measured is kept"),
 )
 INTRODUCTION = """\

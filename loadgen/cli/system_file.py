@@ -1,14 +1,15 @@
 """`--system FILE`: what the user says of the system, completed from the tables of facts."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct
 
-from loadgen.errors import InputError
+from loadgen.errors import InputError, UsageError
 from loadgen.facts import GpuRow, ModelRow, cited, load_gpus, load_models
+from loadgen.model.plan import Plan
 from loadgen.model.system import (
     BandwidthTbps,
     Billions,
@@ -87,6 +88,32 @@ def load_system(path: Path) -> DeclaredSystem:
     system = msgspec.convert(whole, DeclaredSystem)
     _require_sense(path, system)
     return system
+
+
+def with_system(name: str | None, gpus: int | None) -> Callable[[Plan], Plan] | None:
+    """What gives a plan this file's system instead of its own; None where no file is named.
+
+    Raises: InputError, as `load_system`; UsageError where `--gpus` says otherwise.
+    """
+    if name is None:
+        return None
+    system = load_system(Path(name))
+    require_same_gpus(gpus, system)
+
+    def told(plan: Plan) -> Plan:
+        prices = plan.prices | {"gpus": float(system.gpus)}
+        return msgspec.structs.replace(plan, system=system, prices=prices)
+
+    return told
+
+
+def require_same_gpus(gpus: int | None, system: DeclaredSystem) -> None:
+    """Raises UsageError where `--gpus` and the file say different numbers."""
+    if gpus is not None and gpus != system.gpus:
+        raise UsageError(
+            f"`--gpus {gpus}`: the system file says {system.gpus}",
+            "leave --gpus away, or correct gpus_per_replica and replicas",
+        )
 
 
 def _completed(part: _Model | _Gpu, rows: Mapping[str, GpuRow | ModelRow]) -> dict[str, Any]:
