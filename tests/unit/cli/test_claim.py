@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import structs
@@ -65,7 +66,7 @@ def test_a_system_file_tells_what_the_run_did_not(
     ],
 )
 def test_the_exit_code_is_the_answer(
-    changes: dict[str, object],
+    changes: dict[str, Any],
     line: list[str],
     code: int,
     monkeypatch: pytest.MonkeyPatch,
