@@ -1,6 +1,7 @@
 """`loadgen audit`: what a published claim can and can't mean."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,16 +11,18 @@ from loadgen.cli.option import RESULTS, option
 from loadgen.errors import UsageError
 
 if TYPE_CHECKING:
-    from loadgen.model.claim import AuditResult, Claim
+    from loadgen.model.claim import AgainstResult, AuditResult, Claim
 
 EXAMPLES = """
 loadgen audit workloads/claims/dsv41-flash-gb300-848.yaml
 loadgen audit CLAIM.yaml --format json
 loadgen audit workloads/claims/*.yaml
+loadgen audit CLAIM.yaml --against results/2026-11-30T22-10Z-my-model --system system.yaml
 """
 
 MARKS = {"ok": "ok", "note": "note", "warn": "warn", "contradiction": "FALSE"}
 LABEL = 26
+AGAINST = "A run of your own"
 
 Files = Annotated[list[Path], typer.Argument(metavar="CLAIM.yaml...", show_default=False)]
 Format = Annotated[
@@ -30,11 +33,39 @@ Format = Annotated[
 ]
 
 
-def audit(files: Files, output: Format = "text") -> int:
+@dataclass(frozen=True, kw_only=True)
+class AgainstOptions:
+    """Which run the claims are held against, and what is told of it."""
+
+    against: Annotated[
+        str | None,
+        option(
+            "--against",
+            says="A run of your own: each figure is supported, contradicted, or not touched by it.",
+            group=AGAINST,
+            metavar="RUN",
+        ),
+    ] = None
+    system: Annotated[
+        str | None,
+        option(
+            "--system",
+            says="What ran behind the run's endpoint, instead of what the run was told.",
+            group=AGAINST,
+            metavar="FILE",
+        ),
+    ] = None
+    gpus: Annotated[
+        int | None,
+        option("--gpus", says="GPUs of the run, for figures per GPU.", group=AGAINST, metavar="N"),
+    ] = None
+
+
+def audit(files: Files, output: Format = "text", *, held: AgainstOptions) -> int:
     """Examine published claims: arithmetic, physics, wording, and what they leave out.
 
     A claim is a YAML file: the number, what its source says of it, and further numbers
-    (docs/howto-audit-a-claim.md).
+    (docs/howto-audit-a-claim.md). With --against, each of its figures stands beside a run's.
     """
     import msgspec
 
@@ -45,21 +76,48 @@ def audit(files: Files, output: Format = "text") -> int:
 
     if output not in {"text", "json"}:
         raise UsageError(f"unknown format `{output}`", "known: text, json")
+    if held.against is None and (held.system or held.gpus):
+        raise UsageError("`--system` and `--gpus` are of a run", "name it: --against RUN")
     claims = [load_yaml(path, Claim) for path in files]
     results = [examine(claim) for claim in claims]
+    beside = [_against(claim, held) for claim in claims] if held.against else []
     if output == "json":
-        pieces = iter([msgspec.json.format(msgspec.json.encode(results)).decode() + "\n"])
+        pairs = [{"audit": r, "against": b} for r, b in zip(results, beside, strict=bool(beside))]
+        told = msgspec.json.encode(pairs if beside else results)
+        pieces = iter([msgspec.json.format(told).decode() + "\n"])
     else:
-        pieces = _sheets(claims, results)
+        pieces = _sheets(claims, results, beside)
     write_pieces(pieces)
     return 0
 
 
-def _sheets(claims: "list[Claim]", results: "list[AuditResult]") -> Iterator[str]:
+def _against(claim: "Claim", held: AgainstOptions) -> "AgainstResult":
+    """The claim beside the run, whose ladder is read at the claim's own targets."""
+    from loadgen.audit.against import against
+    from loadgen.cli.options import MoneyOptions
+    from loadgen.cli.price_file import with_prices
+    from loadgen.cli.system_file import with_system
+    from loadgen.model.claim import Ladder
+    from loadgen.review import measured
+
+    ladders = [said for said in claim.statements if isinstance(said, Ladder)]
+    targets = [row.per_user_tps for said in ladders for row in said.rows]
+    told = (with_prices(MoneyOptions(gpus=held.gpus)), with_system(held.system, held.gpus))
+    changes = [change for change in told if change is not None]
+    return against(claim, measured(Path(held.against or ""), changes, targets))
+
+
+def _sheets(
+    claims: "list[Claim]", results: "list[AuditResult]", beside: "list[AgainstResult]"
+) -> Iterator[str]:
+    from loadgen.report.against import against_lines
+
     for number, (claim, result) in enumerate(zip(claims, results, strict=True)):
         if number:
             yield "\n"
         yield "\n".join(_sheet(claim, result)) + "\n"
+        if beside:
+            yield "\n" + "\n".join(against_lines(beside[number])) + "\n"
 
 
 def _sheet(claim: "Claim", result: "AuditResult") -> Iterator[str]:

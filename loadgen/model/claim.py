@@ -241,3 +241,32 @@ class AuditResult(Struct, frozen=True):
     rulings: tuple[Ruling, ...]
     readings: tuple[Reading, ...]
     lacking: tuple[Lacking, ...]
+
+
+class Held(Struct, frozen=True):
+    """One figure of a claim beside ours."""
+
+    what: str
+    """`headline`, or the rule of the statement with what it is at."""
+    verdict: Literal["supports", "contradicts", "does not bear"]
+    said: str
+    measured: str
+    """Ours with its point; `not measured` where there is none."""
+    why: str
+    src: str = ""
+
+
+class AgainstResult(Struct, frozen=True):
+    """A claim beside a run: what each of its figures comes to, and on which conditions."""
+
+    claim_id: str
+    run: str
+    figures: tuple[Held, ...]
+    same: tuple[str, ...] = ()
+    """Conditions that both tell and that agree."""
+    differs: tuple[str, ...] = ()
+    """Conditions that make the run one of something else."""
+    claim_silent: tuple[str, ...] = ()
+    """Conditions that the claim doesn't tell."""
+    run_silent: tuple[str, ...] = ()
+    """Conditions that the claim tells and the run doesn't."""

@@ -1,4 +1,4 @@
-"""`loadgen claim` on a stored run: the sentence, the refusals and their exit codes."""
+"""`loadgen claim` and `audit --against` on a stored run: sentences, refusals, exit codes."""
 
 import json
 from pathlib import Path
@@ -82,3 +82,44 @@ def test_the_exit_code_is_the_answer(
     out = capsys.readouterr().out
     assert ("3,156 tok/s" in out) is (code == 0)
     assert max(map(len, out.splitlines()), default=0) <= 100
+
+
+HEADLINE = """
+id: mine
+text: "3,000 tokens a second"
+sources: [{id: s, locator: here}]
+value: {num: 3000, quantity: aggregate_output}
+facts: {model: {v: DeepSeek V4.1 Flash, status: stated}, hw: {v: {gpu: GB300}, status: stated}}
+statements: [{rule: A10, rows: [{per_user_tps: 60, tps_per_gpu: 10}]}]
+"""
+
+
+def test_a_claim_stands_beside_the_run_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    asked: list[object] = []
+
+    def made(path: Path, _: object, targets: object) -> MeasuredRun:
+        asked.append(targets)
+        return structs.replace(run_of(), name=str(path))
+
+    monkeypatch.setattr(review, "measured", made)
+    claim = tmp_path / "claim.yaml"
+    claim.write_text(HEADLINE)
+    assert run_line(["audit", str(claim), "--against", "RUN"]) == 0
+    page = capsys.readouterr().out
+    assert "headline                SUPPORTS" in page
+    assert "claimed 3,000 tok/s; ours 3,156 tok/s (3,124 to 3,188) at c=32" in page
+    assert max(map(len, page.splitlines())) <= 100
+    assert asked == [[60.0]]
+    assert run_line(["audit", str(claim), "--against", "RUN", "--format", "json"]) == 0
+    (both,) = json.loads(capsys.readouterr().out)
+    assert both["audit"]["claim_id"] == both["against"]["claim_id"] == "mine"
+    assert both["against"]["figures"][0]["verdict"] == "supports"
+
+
+def test_a_system_without_a_run_and_a_folder_that_is_none_are_refused(tmp_path: Path) -> None:
+    claim = tmp_path / "claim.yaml"
+    claim.write_text(HEADLINE)
+    assert run_line(["audit", str(claim), "--gpus", "4"]) == 2
+    assert run_line(["audit", str(claim), "--against", str(tmp_path)]) == 3
