@@ -76,6 +76,11 @@ def measured(
     return measured_run(summary, recording, rungs)
 
 
+def measured_run_of(summary: Summary, recording: Recording) -> MeasuredRun:
+    """A reviewed run as claims and ladders look at it: no request stays in memory."""
+    return measured_run(summary, recording)
+
+
 def by_rules(folder: Path, rules: str, priced: Callable[[Plan], Plan] | None = None) -> CompatTable:
     """The same records by another tool's rules, one out of RULES. Raises as `review`."""
     return recompute(rules, _read(folder, priced))

@@ -24,6 +24,9 @@ class MeasuredRun(Struct, frozen=True):
     """The model by every name: declared, served, what the served name stands for."""
     gpu_names: tuple[str, ...] = ()
     gpus: float | None = None
+    usd_per_gpu_h: float | None = None
+    tier: str = ""
+    """Whose price that is: declared, or a tier of the price table."""
     precision: str = ""
     kv_precision: str = ""
     speculation: str = ""

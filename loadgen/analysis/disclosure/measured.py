@@ -23,6 +23,7 @@ def measured_run(
         recording.plan.target.model,
         observed.model_root or "",
     )
+    price, tier = _price(summary, recording)
     kv = observed.cache_config.get("cache_dtype", "auto")
     declared = "" if system is None else system.precision.kv or ""
     return MeasuredRun(
@@ -36,6 +37,8 @@ def measured_run(
         models=tuple(dict.fromkeys(name for name in names if name)),
         gpu_names=_gpu_names(recording),
         gpus=View(summary, recording).gpus,
+        usd_per_gpu_h=price,
+        tier=tier,
         precision=(system.precision.weights if system else None) or "",
         kv_precision=declared if kv == "auto" else kv,
         speculation=(system.speculation if system else None) or "",
@@ -53,6 +56,15 @@ def _gpu_names(recording: Recording) -> tuple[str, ...]:
     system = recording.plan.system
     said = (system.gpu.name,) if system else ()
     return tuple(dict.fromkeys((*said, *recording.observed.gpu_names)))
+
+
+def _price(summary: Summary, recording: Recording) -> tuple[float | None, str]:
+    """The declared dollars a GPU-hour, else those of the first tier that costs stand on."""
+    said = recording.plan.prices.get("gpu_usd_per_h")
+    if said is not None:
+        return said, "declared"
+    row = next(iter(summary.costs), None)
+    return (None, "") if row is None else (row.usd_per_gpu_h, row.tier)
 
 
 def _day(wall_ns: int) -> str:
