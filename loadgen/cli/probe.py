@@ -83,6 +83,7 @@ def _rows(observed: "Observed") -> Iterator[tuple[str, str | None]]:
     root = observed.model_root
     yield "model root", root if root not in observed.models else None
     yield "cache", _cache(observed.cache_config)
+    yield "settings", ", ".join(f"{k} {v}" for k, v in observed.server_args.items()) or None
     yield "context", _with_unit(observed.max_model_len, "tokens")
     yield "reasoning", observed.reasoning_field
     yield "usage in streams", _yes_no(observed.usage_streamed)

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from loadgen.mock.ask import error_body, message_text
 from loadgen.mock.call import JSON, Receive, Scope, Send
 from loadgen.mock.completions import Completions
-from loadgen.mock.engine.meters import format_metrics, format_power
+from loadgen.mock.engine.meters import format_cache_config, format_metrics, format_power
 from loadgen.mock.faults import Fault
 from loadgen.mock.render import VERSION, models_body
 from loadgen.mock.state import Mock, Settings
@@ -94,7 +94,9 @@ class Routes:
         model = mock.profile.model if named is None else named.text("name")
         inflated = self._switched("counters_inflated")
         times = 1.0 if inflated is None else inflated.number("times")
+        kv = mock.profile.kv
         text = format_metrics(mock.meters, model, mock.started_at_s, times)
+        text += format_cache_config(kv.block_tok, kv.n_blocks, kv.prefix_cache)
         return Response(text, headers={"content-type": PROMETHEUS})
 
     def power(self, _: Request) -> Response:

@@ -39,6 +39,8 @@ class Observed(Struct, frozen=True):
     gpu_names: tuple[str, ...] = ()
     """GPUs of the machine that NVML or an exporter told of, one name a GPU."""
     gpu_driver: str | None = None
+    server_args: dict[str, str] = {}
+    """What SGLang's `/get_server_info` tells of its settings: formats, parallelism, speculation."""
 
 
 class HostHealth(Struct, frozen=True):

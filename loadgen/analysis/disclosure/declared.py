@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from loadgen.analysis.findings.facts import Doubt, RunFacts
+from loadgen.model.observed import Observed
 from loadgen.model.table import Floats, Recording
 
 Relation = Literal["agrees", "contradicts", "unlike", "unknown"]
@@ -19,6 +20,7 @@ NO_SPECULATION = ("none", "off")
 MEANING_CHARS = 3
 FILLING = ("model", "models", "the")
 Same = Callable[[str, str], bool]
+FORMATS = ("fp4", "fp8", "int4", "int8")
 ALIASES = {"bf16": "bfloat16", "fp16": "float16", "fp32": "float32"}
 
 
@@ -39,12 +41,20 @@ def compared(recording: Recording) -> tuple[Compared, ...]:
     if system is None:
         return ()
     engine, topology = system.engine, system.topology
-    kv = observed.cache_config.get("cache_dtype", "")
+    kv = cache_format(observed)
     return (
         _pair("engine", engine.name, observed.engine, _same_engine),
         _pair("engine version", engine.version, observed.engine_version, _same_version),
         _model(system.model.name, recording),
         _pair("kv precision", system.precision.kv, "" if kv == "auto" else kv, _same_format),
+        _pair(
+            "weight precision",
+            system.precision.weights,
+            _format_in(observed.server_args.get("quantization", "")),
+            _same_format,
+        ),
+        _ranks("tensor parallel", topology.tp, observed.server_args.get("tp_size")),
+        _ranks("pipeline parallel", topology.pp, observed.server_args.get("pp_size")),
         _pair("gpu", system.gpu.name, _one_name(observed.gpu_names), _holds),
         _pair("driver", system.driver, observed.gpu_driver, _same_version),
         _cap(system.power_cap_w, recording),
@@ -76,6 +86,12 @@ def declared_name_differs(run: RunFacts) -> Doubt | None:
     return Doubt("note", text, "an alias? the server's model list has no name of that kind")
 
 
+def cache_format(observed: Observed) -> str:
+    """The cache's number format as the engine tells it; `auto`: that of the model; empty: not."""
+    told = observed.cache_config.get("cache_dtype")
+    return told or observed.server_args.get("kv_cache_dtype", "")
+
+
 def series_of(recording: Recording, name: str) -> Floats:
     """All samples of one telemetry name, by time; empty where nobody told."""
     telemetry = recording.telemetry
@@ -83,10 +99,10 @@ def series_of(recording: Recording, name: str) -> Floats:
 
 
 def drafted(recording: Recording) -> bool | None:
-    """Whether the server drafted tokens; None where its counters were not read or have no such."""
+    """Whether the server drafted tokens: its counters, else its settings; None: neither tells."""
     drafts = series_of(recording, "drafts")
     if not len(drafts):
-        return None
+        return True if "speculative_algorithm" in recording.observed.server_args else None
     return bool(drafts.max() > drafts.min())
 
 
@@ -144,6 +160,17 @@ def _engines(declared: int | None, recording: Recording) -> Compared:
     if not seen or not said:
         return Compared("data parallel", said, seen, "unknown")
     return Compared("data parallel", said, seen, "agrees" if said == seen else "contradicts")
+
+
+def _ranks(field: str, declared: int | None, observed: str | None) -> Compared:
+    """Ranks by number."""
+    return _pair(field, None if declared is None else str(declared), observed, str.__eq__)
+
+
+def _format_in(method: str) -> str:
+    """The number format in a quantization method's name (`modelopt_fp4`: fp4); empty: none."""
+    plain = _plain(method)
+    return next((name for name in FORMATS if name in plain), "")
 
 
 def _same_engine(declared: str, observed: str) -> bool:

@@ -4,6 +4,7 @@ import datetime
 
 import numpy as np
 
+from loadgen.analysis.disclosure.declared import cache_format
 from loadgen.analysis.disclosure.told import View
 from loadgen.model.measured import MeasuredRun
 from loadgen.model.summary import LadderRung, Summary
@@ -24,7 +25,7 @@ def measured_run(
         observed.model_root or "",
     )
     price, tier = _price(summary, recording)
-    kv = observed.cache_config.get("cache_dtype", "auto")
+    kv = cache_format(observed) or "auto"
     declared = "" if system is None else system.precision.kv or ""
     return MeasuredRun(
         name=recording.path,
@@ -39,7 +40,9 @@ def measured_run(
         gpus=View(summary, recording).gpus,
         usd_per_gpu_h=price,
         tier=tier,
-        precision=(system.precision.weights if system else None) or "",
+        precision=observed.server_args.get("quantization", "")
+        or (system.precision.weights if system else None)
+        or "",
         kv_precision=declared if kv == "auto" else kv,
         speculation=(system.speculation if system else None) or "",
         engine=engine,

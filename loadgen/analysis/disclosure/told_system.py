@@ -1,7 +1,9 @@
 """What a run tells of model and system on the disclosure card: declared, observed, contradicted."""
 
-from loadgen.analysis.disclosure.declared import drafted, power_limit_w
+from loadgen.analysis.disclosure.declared import cache_format, drafted, power_limit_w
 from loadgen.analysis.disclosure.told import Told, View
+
+RANKS = ("tp", "pp", "ep", "dp")
 
 
 def model(view: View) -> Told:
@@ -12,7 +14,10 @@ def model(view: View) -> Told:
 
 def revision(view: View) -> Told:
     """Which weights."""
-    return Told(declared=(view.system.model.revision if view.system else None) or "")
+    return Told(
+        view.recording.observed.server_args.get("revision", ""),
+        declared=(view.system.model.revision if view.system else None) or "",
+    )
 
 
 def parameters(view: View) -> Told:
@@ -24,7 +29,10 @@ def parameters(view: View) -> Told:
 
 
 def weight_precision(view: View) -> Told:
-    """Number format of the weights; bytes a weight bound it."""
+    """Number format of the weights: the engine's setting, or declared; bytes a weight bound it."""
+    seen = view.recording.observed.server_args.get("quantization", "")
+    if seen:
+        return view.beside("weight precision")._replace(observed=seen)
     if view.system is None:
         return Told()
     said = view.system.precision.weights
@@ -39,7 +47,7 @@ def activation_precision(view: View) -> Told:
 
 def kv_precision(view: View) -> Told:
     """Number format of the cache."""
-    seen = view.recording.observed.cache_config.get("cache_dtype", "")
+    seen = cache_format(view.recording.observed)
     told = view.beside("kv precision")
     if seen == "auto":
         return told if told.declared else Told("auto: that of the model", inferred=True)
@@ -65,14 +73,17 @@ def gpu(view: View) -> Told:
 
 def topology(view: View) -> Told:
     """How GPUs share the work."""
+    args = view.recording.observed.server_args
+    seen = " ".join(f"{n}{v}" for n in RANKS if (v := args.get(f"{n}_size")) is not None)
     if view.system is None:
-        return Told()
+        return Told(seen)
     parts = view.system.topology
-    said = [f"{n}{v}" for n in ("tp", "pp", "ep", "dp") if (v := getattr(parts, n)) is not None]
-    if not said and view.system.gpus == 1:
+    said = [f"{n}{v}" for n in RANKS if (v := getattr(parts, n)) is not None]
+    if not seen and not said and view.system.gpus == 1:
         return Told("one GPU", inferred=True)
-    contradicted = view.beside("data parallel").contradicted
-    return Told(declared=" ".join(said), contradicted=contradicted)
+    names = ("tensor parallel", "pipeline parallel", "data parallel")
+    contradicted = any(view.beside(name).contradicted for name in names)
+    return Told(seen, " ".join(said), contradicted=contradicted)
 
 
 def disaggregation(view: View) -> Told:
@@ -112,7 +123,9 @@ def engine(view: View) -> Told:
 
 def engine_flags(view: View) -> Told:
     """How the engine was started."""
-    return Told(declared=(view.system.engine.flags if view.system else None) or "")
+    args = view.recording.observed.server_args
+    seen = ", ".join(f"{name} {value}" for name, value in args.items())
+    return Told(seen, declared=(view.system.engine.flags if view.system else None) or "")
 
 
 def driver(view: View) -> Told:

@@ -138,6 +138,17 @@ def format_metrics(meters: Meters, model: str, started_at_s: float, inflated: fl
     return "\n".join(lines) + "\n"
 
 
+def format_cache_config(block_tok: int, n_blocks: int, prefix_cache: bool) -> str:
+    """The line of /metrics that tells the cache's settings, under vLLM's names."""
+    lines: list[str] = []
+    labels = (
+        f'engine="0",block_size="{block_tok}",cache_dtype="auto",'
+        f'enable_prefix_caching="{prefix_cache}",num_gpu_blocks="{n_blocks}"'
+    )
+    _family(lines, "vllm:cache_config_info", "gauge", [(labels, 1.0)])
+    return "\n".join(lines) + "\n"
+
+
 def _gauges(meters: Meters) -> list[tuple[str, float]]:
     return [
         ("num_requests_running", meters.n_running),

@@ -5,10 +5,11 @@ that spoke are told.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from loadgen.transport.control import ControlPlane, ModelCard, Reply
+from loadgen.transport.control import ControlPlane, ModelCard
+from loadgen.transport.probing.server_args import read_server_args
 
 VersionPath = tuple[str, tuple[str, ...]]
 """A route and the member names that lead to the version in its answer."""
@@ -40,6 +41,9 @@ MARKS = (
 )
 """In order: the first mark that matches names the engine."""
 
+TELLS_ARGS = "SGLang"
+"""The engine whose version route also holds what it was started with."""
+
 ASKED_WHEN_UNKNOWN: tuple[tuple[str, VersionPath], ...] = (
     ("Ollama", ("/api/version", ("version",))),
     ("TGI", ("/info", ("version",))),
@@ -54,6 +58,8 @@ class Fingerprint:
     engine: str | None = None
     version: str | None = None
     evidence: str = ""
+    server_args: dict[str, str] = field(default_factory=dict)
+    """Settings that the engine told of itself beside its version."""
 
 
 async def take_fingerprint(
@@ -63,10 +69,11 @@ async def take_fingerprint(
     for mark in MARKS:
         signs = _signs(mark, models, metrics or "", control.server_header or "")
         if signs:
-            version, told_by = await _ask_version(control, mark.version)
-            return Fingerprint(mark.engine, version, ", ".join(signs + told_by))
+            version, told_by, reply = await _ask_version(control, mark.version)
+            args = read_server_args(reply) if mark.engine == TELLS_ARGS else {}
+            return Fingerprint(mark.engine, version, ", ".join(signs + told_by), args)
     for engine, path in ASKED_WHEN_UNKNOWN:
-        version, told_by = await _ask_version(control, path)
+        version, told_by, _ = await _ask_version(control, path)
         if version:
             return Fingerprint(engine, version, ", ".join(told_by))
     version = await control.version()
@@ -86,16 +93,19 @@ def _signs(mark: Mark, models: Sequence[ModelCard], metrics: str, server_header:
 
 async def _ask_version(
     control: ControlPlane, path: VersionPath | None
-) -> tuple[str | None, list[str]]:
+) -> tuple[str | None, list[str], Any]:
+    """(version, the route that told it, the whole answer)."""
     if path is None:
-        return None, []
+        return None, [], None
     route, names = path
-    version = _dig(await control.get(route), names)
-    return (version, [f"`{route}`"]) if version else (None, [])
+    reply = await control.get(route)
+    answer = None if reply is None else reply.json()
+    version = _dig(answer, names)
+    return (version, [f"`{route}`"], answer) if version else (None, [], answer)
 
 
-def _dig(reply: Reply | None, names: tuple[str, ...]) -> str | None:
-    value: Any = None if reply is None else reply.json()
+def _dig(answer: Any, names: tuple[str, ...]) -> str | None:
+    value = answer
     for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     return value if isinstance(value, str) and value else None

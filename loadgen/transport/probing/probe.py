@@ -372,4 +372,5 @@ def _observed(
         notes=tuple(dict.fromkeys(filter(None, notes))),
         model_root=card.root if card else None,
         cache_config=read_cache_config(facts.metrics or ""),
+        server_args=facts.fingerprint.server_args,
     )

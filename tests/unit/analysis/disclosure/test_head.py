@@ -285,3 +285,51 @@ def test_a_run_without_any_answer_discloses_nothing_measured() -> None:
 
     assert not any(one.measured for one in found.six)
     assert all(one.hint for one in found.six)
+
+
+ARGS = {
+    "quantization": "modelopt_fp4",
+    "kv_cache_dtype": "fp8_e4m3",
+    "tp_size": "4",
+    "dp_size": "1",
+    "revision": "9b4e",
+    "speculative_algorithm": "EAGLE",
+}
+
+
+def test_what_an_engine_tells_of_its_settings_is_observed() -> None:
+    run = run_of(None, msgspec.structs.replace(SEEN, cache_config={}, server_args=ARGS))
+    card = told(run)
+    for field, words in (
+        ("weight precision", "modelopt_fp4"),
+        ("kv precision", "fp8_e4m3"),
+        ("topology", "tp4 dp1"),
+        ("revision", "9b4e"),
+        ("speculation", "tokens drafted"),
+    ):
+        assert (card[field].status, card[field].observed) == ("observed", words)
+    assert "tp_size 4" in card["engine flags"].observed
+
+
+@pytest.mark.parametrize(
+    ("weights", "method", "relation"),
+    [
+        ("fp4", "modelopt_fp4", "agrees"),
+        ("fp8", "modelopt_fp4", "contradicts"),
+        ("int4", "awq", "unknown"),
+        ("fp8", "w8a8_fp8", "agrees"),
+    ],
+)
+def test_a_quantization_method_contradicts_only_by_the_format_in_its_name(
+    weights: str, method: str, relation: str
+) -> None:
+    system = msgspec.structs.replace(WHOLE, precision=DeclaredPrecision(weights=weights))
+    run = run_of(system, msgspec.structs.replace(SEEN, server_args={"quantization": method}))
+    assert {one.field: one.relation for one in compared(run)}["weight precision"] == relation
+
+
+def test_declared_ranks_are_held_against_the_engines_own() -> None:
+    system = msgspec.structs.replace(WHOLE, topology=DeclaredTopology(tp=8))
+    run = run_of(system, msgspec.structs.replace(SEEN, server_args={"tp_size": "4"}))
+    assert told(run)["topology"].status == "contradicted"
+    assert "declared_contradicted" in codes(summarise(run))

@@ -88,3 +88,25 @@ async def test_a_version_without_an_engine_is_kept_as_such() -> None:
     respx.route().respond(404)
     found = await _take()
     assert (found.engine, found.version) == (None, "7")
+
+
+@respx.mock
+async def test_sglang_tells_its_settings_and_nothing_secret_is_taken() -> None:
+    told = {
+        "version": "0.5.23",
+        "api_key": "sk-secret",
+        "model_path": "/home/me/m",
+        "tp_size": 4,
+        "quantization": "modelopt_fp4",
+        "speculative_algorithm": None,
+        "disable_radix_cache": False,
+        "internal_states": [{"a": 1}],
+    }
+    _serve("sglang-0.5.23", get_server_info=told)
+    found = await _take()
+    assert found.version == "0.5.23"
+    assert found.server_args == {
+        "quantization": "modelopt_fp4",
+        "tp_size": "4",
+        "disable_radix_cache": "False",
+    }
