@@ -32,7 +32,8 @@ def against(claim: Claim, run: MeasuredRun) -> AgainstResult:
         same=tuple(one.text for one in conditions if one.relation == "same"),
         differs=tuple(one.text for one in conditions if one.relation == "differs"),
         claim_silent=tuple(one.name for one in _open(conditions) if not one.said),
-        run_silent=tuple(one.name for one in _open(conditions) if one.said),
+        run_silent=tuple(one.name for one in _open(conditions) if not one.measured and one.said),
+        unlike=tuple(one.text for one in _open(conditions) if one.said and one.measured),
     )
 
 

@@ -15,6 +15,8 @@ CACHED_FRAC = 0.05
 """Shares of cached prompts this near each other count as alike."""
 TOLD = ("stated", "inferred", "partial")
 MEANING_CHARS = 4
+DRAFTED = "drafted"
+"""Speculation by counters alone: they tell that there is some, and no method."""
 NO_SPECULATION = ("none", "off")
 
 
@@ -30,7 +32,7 @@ class Condition(NamedTuple):
     @property
     def text(self) -> str:
         """Both sides in words."""
-        if self.relation == "differs":
+        if self.relation != "same":
             return f"{self.name}: the claim's is {self.said}, the run's {self.measured}"
         return f"{self.name} {self.measured or self.said}"
 
@@ -100,12 +102,14 @@ def _speculation(said: str, measured: str) -> Condition:
         return Condition("speculation", said, measured, "same")
     if any(off):
         return Condition("speculation", said, measured, "differs")
+    if DRAFTED in (said, measured):
+        return Condition("speculation", said, measured, "same")
     return _named("speculation", said, (measured,))
 
 
 def _version(said: str, measured: str) -> Condition:
     """Another version doesn't make the run one of something else, but it leaves room."""
-    if said and measured and _plain(said).startswith(_plain(measured)):
+    if said and measured and _plain(measured) in _plain(said):
         return Condition("engine version", said, measured, "same")
     return Condition("engine version", said, measured, "open")
 

@@ -1,8 +1,9 @@
 """`loadgen claim`: the sentence that a run supports, with all that must be said with it."""
 
+import datetime
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,15 +12,17 @@ from loadgen.cli.options import MoneyOptions
 from loadgen.errors import GateMissedError, LoadgenError, ResultInvalidError, UsageError
 
 if TYPE_CHECKING:
-    from loadgen.model.measured import RunClaim
+    from loadgen.model.measured import MeasuredRun, RunClaim
 
 EXAMPLES = """
 loadgen claim results/2026-11-30T22-10Z-my-model --system system.yaml
 loadgen claim RUN --quantity per_stream_decode
 loadgen claim RUN --quantity per_gpu_total --at c=32 --gpus 8
 loadgen claim RUN --endpoint-only --format json
+loadgen claim RUN --format yaml > mine.yaml
 """
 CLAIM = "The claim"
+WIDTH = 100
 
 Run = Annotated[str, typer.Argument(metavar="RUN", help="A run folder.")]
 Quantity = Annotated[
@@ -63,7 +66,11 @@ System = Annotated[
 Format = Annotated[
     str,
     option(
-        "--format", "-f", says="What to print. Default: text.", group=RESULTS, metavar="text|json"
+        "--format",
+        "-f",
+        says="What to print; yaml is a claim file that `loadgen audit` takes. Default: text.",
+        group=RESULTS,
+        metavar="text|json|yaml",
     ),
 ]
 
@@ -91,14 +98,17 @@ def claim(
     from loadgen.cli.system_file import with_system
     from loadgen.review import measured
 
-    if output not in {"text", "json"}:
-        raise UsageError(f"unknown format `{output}`", "known: text, json")
+    if output not in {"text", "json", "yaml"}:
+        raise UsageError(f"unknown format `{output}`", "known: text, json, yaml")
     said = (with_prices(money), with_system(system, money.gpus))
     changes = [change for change in said if change is not None]
-    told = claim_of(measured(Path(run), changes), quantity, at, endpoint_only)
-    if output == "json":
+    seen = measured(Path(run), changes)
+    told = claim_of(seen, quantity, at, endpoint_only)
+    if output == "yaml" and told.sentence:
+        write_pieces([_file(told, seen)])
+    elif output == "json":
         write_pieces([msgspec.json.format(msgspec.json.encode(told)).decode() + "\n"])
-    elif told.sentence:
+    elif output == "text" and told.sentence:
         write_pieces(["\n".join(_page(told)) + "\n"])
     if told.refused:
         raise _refusal(told)
@@ -113,6 +123,27 @@ def _page(told: "RunClaim") -> Iterator[str]:
     if told.not_told:
         yield ""
         yield from paragraph(", ".join(told.not_told), "  not told, by weight: ")
+
+
+def _file(told: "RunClaim", seen: "MeasuredRun") -> str:
+    """The claim file, members that say nothing left out."""
+    import msgspec
+    import yaml
+
+    from loadgen.audit.publish import claim_file
+
+    members = msgspec.to_builtins(claim_file(told, seen), builtin_types=(datetime.date,))
+    plain = {"schema": members.pop("schema"), **_said(members)}
+    return yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=WIDTH)
+
+
+def _said(value: Any) -> Any:
+    """The value without members that are absent, empty or false."""
+    if isinstance(value, dict):
+        return {
+            k: _said(v) for k, v in value.items() if v is not None and v is not False and v != ""
+        }
+    return [_said(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def _refusal(told: "RunClaim") -> LoadgenError:

@@ -270,3 +270,5 @@ class AgainstResult(Struct, frozen=True):
     """Conditions that the claim doesn't tell."""
     run_silent: tuple[str, ...] = ()
     """Conditions that the claim tells and the run doesn't."""
+    unlike: tuple[str, ...] = ()
+    """Told unlike, without making the run one of something else: the engine's version."""

@@ -22,6 +22,9 @@ class MeasuredRun(Struct, frozen=True):
     """The other tool whose records these are; empty for our own."""
     models: tuple[str, ...] = ()
     """The model by every name: declared, served, what the served name stands for."""
+    params_total_b: float | None = None
+    params_active_b: float | None = None
+    """10^9, as declared."""
     gpu_names: tuple[str, ...] = ()
     gpus: float | None = None
     usd_per_gpu_h: float | None = None

@@ -10,6 +10,7 @@ LABEL = 26
 LISTS = (
     ("same", "same"),
     ("differs", "not the same"),
+    ("unlike", "unlike"),
     ("claim_silent", "the claim doesn't tell"),
     ("run_silent", "the run doesn't tell"),
 )

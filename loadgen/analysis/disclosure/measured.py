@@ -4,12 +4,15 @@ import datetime
 
 import numpy as np
 
-from loadgen.analysis.disclosure.declared import cache_format
+from loadgen.analysis.disclosure.declared import cache_format, drafted
 from loadgen.analysis.disclosure.told import View
 from loadgen.model.measured import MeasuredRun
 from loadgen.model.summary import LadderRung, Summary
 from loadgen.model.table import ABSENT, Ints, Recording
 from loadgen.units import NS_PER_S
+
+DRAFTED = {True: "drafted", False: "none", None: ""}
+"""Speculation by the server's own counters, where nobody declared its method."""
 
 
 def measured_run(
@@ -36,6 +39,8 @@ def measured_run(
         simulated=(observed.engine or "").endswith("mock"),
         imported="" if recording.imported is None else recording.imported.name,
         models=tuple(dict.fromkeys(name for name in names if name)),
+        params_total_b=None if system is None else system.model.params_total_b,
+        params_active_b=None if system is None else system.params_active / 1e9,
         gpu_names=_gpu_names(recording),
         gpus=View(summary, recording).gpus,
         usd_per_gpu_h=price,
@@ -44,7 +49,7 @@ def measured_run(
         or (system.precision.weights if system else None)
         or "",
         kv_precision=declared if kv == "auto" else kv,
-        speculation=(system.speculation if system else None) or "",
+        speculation=(system.speculation if system else None) or DRAFTED[drafted(recording)],
         engine=engine,
         engine_version=version,
         input_tok=_median(table.usage_input_tok),

@@ -200,3 +200,28 @@ def test_the_shipped_claims_are_untouched_by_a_run_of_another_model(path: Path) 
     result = against(load_yaml(path, Claim), run_of(models=("llama",)))
     assert {held.verdict for held in result.figures} == {"does not bear"}
     assert any(text.startswith("model: the claim's is") for text in result.differs)
+
+
+def test_another_engine_version_is_named_and_leaves_room() -> None:
+    result = beside(claim_of(9000, engine_version="0.31.1"))
+    assert result.unlike == ("engine version: the claim's is 0.31.1, the run's 0.32.0",)
+    assert result.run_silent == ()
+    assert result.figures[0].verdict == "does not bear"
+    assert beside(claim_of(1000, engine_version="0.31.1")).figures[0].verdict == "supports"
+
+
+@pytest.mark.parametrize(
+    ("said", "measured", "verdict"),
+    [
+        ("mtp", "drafted", "supports"),
+        ("mtp, 2 tokens", "mtp", "supports"),
+        ("none", "drafted", "does not bear"),
+        ("off", "none", "supports"),
+        ("eagle", "mtp", "does not bear"),
+    ],
+)
+def test_speculation_is_on_or_off_and_two_methods_differ(
+    said: str, measured: str, verdict: str
+) -> None:
+    held = headline(claim_of(1000, speculation=said), speculation=measured)
+    assert held.verdict == verdict

@@ -123,3 +123,14 @@ def test_a_system_without_a_run_and_a_folder_that_is_none_are_refused(tmp_path: 
     claim.write_text(HEADLINE)
     assert run_line(["audit", str(claim), "--gpus", "4"]) == 2
     assert run_line(["audit", str(claim), "--against", str(tmp_path)]) == 3
+
+
+def test_the_claim_file_of_a_run_can_be_audited(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setattr(review, "measured", lambda *_: run_of())
+    assert run_line(["claim", "RUN", "--format", "yaml"]) == 0
+    file = tmp_path / "mine.yaml"
+    file.write_text(capsys.readouterr().out)
+    assert run_line(["audit", str(file), "--against", "RUN"]) == 0
+    assert "headline                SUPPORTS" in capsys.readouterr().out

@@ -28,7 +28,7 @@ def lines() -> list[str]:
 
 @pytest.mark.parametrize("line", lines())
 def test_the_program_takes_every_line_of_the_recipes(line: str) -> None:
-    _, name, *arguments = shlex.split(line, comments=True)
+    _, name, *arguments = shlex.split(line.partition(" > ")[0], comments=True)
     group: Any = get_command(build_app())
     context = group.commands[name].make_context(name, arguments)
     assert context.params
