@@ -5,7 +5,9 @@ no run, so the neighbours are named, and it has a price only where theirs is one
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from msgspec import structs
 
 from loadgen.analysis.frontier import TARGETS_TPS, Knot, frontier, ladder, steffen
 from loadgen.model.ladder import FrontierPoint, Ladder, LadderRow, LadderRun, Ladders
@@ -14,7 +16,12 @@ from loadgen.model.summary import PointSummary, ReplaySummary
 from loadgen.physics import usd_per_mtok
 
 STATISTICS = ("p50", "p90")
+TOTAL = "total_tps"
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+Ends = tuple[float | None, float | None]
+NO_ENDS: Ends = (None, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +31,8 @@ class _Rates:
     user_tps: dict[str, float | None]
     total_tps: float | None
     output_tps: float | None
+    ends: dict[str, Ends] = field(default_factory=dict)
+    """Intervals of p50, p90 and total; absent where there are none."""
 
 
 def ladders_of(runs: Sequence[MeasuredRun], targets: Sequence[float] = TARGETS_TPS) -> Ladders:
@@ -80,6 +89,8 @@ def _points(letter: str, run: MeasuredRun, statistic: str) -> Iterator[FrontierP
         if user is None or rates.total_tps is None:
             continue
         total = rates.total_tps / run.gpus
+        low, high = (None if v is None else v / run.gpus for v in rates.ends.get(TOTAL, NO_ENDS))
+        user_low, user_high = rates.ends.get(statistic, NO_ENDS)
         yield FrontierPoint(
             name=f"{letter} {_load(point)}",
             letter=letter,
@@ -87,6 +98,10 @@ def _points(letter: str, run: MeasuredRun, statistic: str) -> Iterator[FrontierP
             total_tps=total,
             output_tps=None if rates.output_tps is None else rates.output_tps / run.gpus,
             usd_per_1m=_usd(run, total),
+            user_low_tps=user_low,
+            user_high_tps=user_high,
+            total_low_tps=low,
+            total_high_tps=high,
         )
 
 
@@ -102,8 +117,11 @@ def _measured(point: PointSummary) -> _Rates:
         measure = point.measures.get(key)
         return None if measure is None else measure.value
 
-    users = {statistic: value(f"intvty_tps.{statistic}") for statistic in STATISTICS}
-    return _Rates(users, value("total_tps"), value("out_tps"))
+    keys = {statistic: f"intvty_tps.{statistic}" for statistic in STATISTICS}
+    users = {statistic: value(key) for statistic, key in keys.items()}
+    told = {name: point.measures.get(key) for name, key in (keys | {TOTAL: TOTAL}).items()}
+    ends = {name: (measure.low, measure.high) for name, measure in told.items() if measure}
+    return _Rates(users, value(TOTAL), value("out_tps"), ends)
 
 
 def _replayed(replay: ReplaySummary) -> _Rates:
@@ -146,20 +164,29 @@ def _ladder(
 def _placed(points: Sequence[FrontierPoint], edge: Sequence[Knot]) -> Iterator[FrontierPoint]:
     """Every point with what beats it."""
     on_edge = {knot.name for knot in edge}
+    by_name = {point.name: point for point in points}
     for point in points:
         if point.name in on_edge:
             yield point
             continue
-        better = next(k for k in edge if k.x >= point.user_tps and k.y >= point.total_tps)
-        yield FrontierPoint(
-            point.name,
-            point.letter,
-            point.user_tps,
-            point.total_tps,
-            point.output_tps,
-            point.usd_per_1m,
-            better.name,
-        )
+        knot = next(k for k in edge if k.x >= point.user_tps and k.y >= point.total_tps)
+        better = by_name[knot.name]
+        yield structs.replace(point, beaten_by=better.name, tied=not _clearly(better, point))
+
+
+def _clearly(better: FrontierPoint, point: FrontierPoint) -> bool:
+    """Whether the intervals lie apart in both; a value without one counts as exact."""
+
+    def least(low: float | None, value: float) -> float:
+        return value if low is None else low
+
+    apart_users = least(better.user_low_tps, better.user_tps) > least(
+        point.user_high_tps, point.user_tps
+    )
+    apart_totals = least(better.total_low_tps, better.total_tps) > least(
+        point.total_high_tps, point.total_tps
+    )
+    return apart_users and apart_totals
 
 
 def _one_price(

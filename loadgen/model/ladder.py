@@ -31,6 +31,13 @@ class FrontierPoint(Struct, frozen=True):
     """Of all tokens, at the run's price, 100 % busy."""
     beaten_by: str = ""
     """A point that is better in both; empty: it stands on the frontier."""
+    user_low_tps: float | None = None
+    user_high_tps: float | None = None
+    total_low_tps: float | None = None
+    total_high_tps: float | None = None
+    """Ends of the intervals within the run; None where there is none."""
+    tied: bool = False
+    """Beaten, but not by more than the intervals in both: another run may turn it round."""
 
 
 class LadderRow(Struct, frozen=True):

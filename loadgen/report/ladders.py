@@ -30,7 +30,8 @@ def ladders_text(told: Ladders) -> Iterator[str]:
     """The screen, 100 columns: the runs, then frontier and ladder by each statistic."""
     lines = [f"frontier and ladder of {_counted(told)}, tok/s per GPU", *_runs(told)]
     for one in told.ladders:
-        lines += ["", *paragraph(STATISTICS[one.statistic], LABEL), *_frontier(one), ""]
+        lines += ["", *paragraph(STATISTICS[one.statistic], LABEL), *_frontier(one)]
+        lines += [*_ties(one), ""]
         lines += [*_ladder(one, told), *_reasons(one)]
     lines += ["", *paragraph(READ, LABEL)]
     for words, texts in (("left out", told.left_out), ("not alike", told.unlike)):
@@ -109,6 +110,15 @@ def _frontier(one: Ladder) -> list[str]:
     cells = tuple(_point_cells(point) for point in one.frontier)
     heading = f"frontier: {len(cells)} of {len(one.points)} points"
     return side_by_side([Block(heading, FRONTIER_HEADS, cells)], LABEL * 2)
+
+
+def _ties(one: Ladder) -> Iterator[str]:
+    """Beaten points that another run may turn round."""
+    tied = [f"{point.name} (by {point.beaten_by})" for point in one.points if point.tied]
+    if tied:
+        yield from paragraph(
+            f"beaten within the intervals only, so a tie: {', '.join(tied)}", LABEL * 2, LABEL * 3
+        )
 
 
 def _point_cells(point: FrontierPoint) -> tuple[str, ...]:

@@ -124,3 +124,13 @@ def test_runs_without_gpus_invalid_ones_and_points_without_figures_are_left_out_
 def test_runs_of_two_models_are_said_to_be_unlike() -> None:
     one = run_of("one", 1, [120], [200])
     assert ladders_of([one, structs.replace(one, models=("n",))]).unlike == ("model: A m; B n",)
+
+
+def test_a_point_that_is_beaten_within_the_intervals_only_is_a_tie() -> None:
+    one = run_of("one", 1, [100, 50], [1000, 2000])
+    near = run_of("near", 1, [99.5], [990])  # each value of these runs has an interval of 1 %
+    far = run_of("far", 1, [90], [900])
+    points = {point.name: point for point in ladders_of([one, near, far]).ladders[0].points}
+    assert (points["B c=1"].beaten_by, points["B c=1"].tied) == ("A c=1", True)
+    assert (points["C c=1"].beaten_by, points["C c=1"].tied) == ("A c=1", False)
+    assert not points["A c=1"].tied
