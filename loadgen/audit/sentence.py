@@ -178,6 +178,7 @@ def _sentence(
         _subject(run),
         _work(run),
         _beside(point, said),
+        _spent(run, point),
         _how(run, point),
     ]
     if doubts:
@@ -242,6 +243,15 @@ def _beside(point: PointSummary, said: Said) -> str:
     user = f"a user decodes at {', '.join(speeds)} tok/s" if speeds else ""
     both = ", ".join(part for part in (user, *times) if part)
     return f"at this same load {both}" if both else ""
+
+
+def _spent(run: MeasuredRun, point: PointSummary) -> str:
+    """Energy and cost, which the six values have at the best aggregate; of other points nothing."""
+    told = run.summary.disclosure
+    if told is None or point.index != run.summary.headline.best_aggregate:
+        return ""
+    kept = [value for value in told.six if value.name in ("energy", "cost") and value.measured]
+    return ", ".join(f"{value.name} {value.text}" for value in kept)
 
 
 def _how(run: MeasuredRun, point: PointSummary) -> str:

@@ -1,9 +1,11 @@
 """The sentence of a run: everything that must be said with a figure, or no sentence at all."""
 
 import pytest
+from msgspec import structs
 
 from loadgen.audit.sentence import QUANTITIES, REQUIRED, SYSTEM, claim_of
 from loadgen.errors import UsageError
+from loadgen.model.disclosure import SixthValue
 from loadgen.model.summary import Finding
 from tests.unit.audit.runs import run_of
 
@@ -99,3 +101,19 @@ def test_a_simulation_needs_no_gpus_and_tells_of_no_real_system() -> None:
 
 def test_every_quantity_has_its_words() -> None:
     assert all(said.words.startswith("tok/s of") for said in QUANTITIES.values())
+
+
+def test_energy_and_cost_are_said_at_the_point_that_they_are_of() -> None:
+    run = run_of()
+    told = run.summary.disclosure
+    assert told is not None
+    six = (
+        SixthValue("energy", "2.0 J per output token (gpu, counter) at c=32", "", True),
+        SixthValue("cost", "not measured", "", False, "--gpu-price"),
+    )
+    summary = structs.replace(run.summary, disclosure=structs.replace(told, six=six))
+    run = structs.replace(run, summary=summary)
+    sentence = claim_of(run).sentence
+    assert "energy 2.0 J per output token (gpu, counter) at c=32; measured on" in sentence
+    assert "cost" not in sentence
+    assert "J per output token" not in claim_of(run, at="c=1").sentence
