@@ -22,6 +22,19 @@ BUFFERED_POINT_FRAC = 0.2
 
 
 @dataclass(frozen=True)
+class Power:
+    """What is known of the power that witnesses tell of, beside their readings."""
+
+    boundary: str = "gpu"
+    gpus: int | None = None
+    """Declared; None: not said."""
+    provisioned_w: float | None = None
+    """What the declared GPUs may draw, all-in, by their rating."""
+    idle_ns: tuple[int, int] | None = None
+    """Nothing was sent before the first instant and after the second; None: not watched."""
+
+
+@dataclass(frozen=True)
 class Known:
     """What figures need beside the table: round trip, price, one user's speed alone, witnesses."""
 
@@ -29,6 +42,7 @@ class Known:
     usd_per_s: float | None = None
     single_tpot_s: float | None = None
     looks: Looks = field(default_factory=Looks)
+    power: Power = Power()
 
 
 @dataclass(frozen=True)

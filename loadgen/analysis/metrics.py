@@ -10,7 +10,7 @@ from typing import Literal
 
 import numpy as np
 
-from loadgen.analysis import gaps, rates, speed
+from loadgen.analysis import energy, gaps, rates, speed
 from loadgen.analysis.allocation import sums_by
 from loadgen.analysis.frame import Frame
 from loadgen.analysis.gaps import EventSamples
@@ -314,4 +314,17 @@ METRICS: tuple[Metric, ...] = (
     _point("prefill_tps", "tok/s", "higher", "single-stream prompt speed", rates.prefill_tps),
     _point("usd_per_1m_out", "USD", "lower", "$ per million output tokens", rates.usd_per_1m_out),
     _point("usd_per_1m_total", "USD", "lower", "$ per million tokens", rates.usd_per_1m_total),
+    _point("j_per_out_tok", "J/tok", "lower", "joules per output token", energy.j_per_out_tok),
+    _point("j_per_tok", "J/tok", "lower", "joules per token", energy.j_per_tok),
+    _point("j_per_req", "J/req", "lower", "joules per request ended well", energy.j_per_req),
+    _point(
+        "out_tps_per_mw", "tok/s/MW", "higher", "output rate per MW drawn", energy.out_tps_per_mw
+    ),
+    _point(
+        "out_tps_per_mw_provisioned",
+        "tok/s/MW",
+        "higher",
+        "output rate per MW provisioned",
+        energy.out_tps_per_mw_provisioned,
+    ),
 )

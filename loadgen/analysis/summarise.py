@@ -7,6 +7,7 @@ from msgspec import structs
 
 from loadgen.analysis.cost import with_costs
 from loadgen.analysis.disclosure.head import disclosure_of
+from loadgen.analysis.energy import energy_of
 from loadgen.analysis.fidelity import describe_timing, fidelity
 from loadgen.analysis.findings.facts import PointFacts, RunFacts, counts_of
 from loadgen.analysis.findings.table import findings_of
@@ -14,6 +15,7 @@ from loadgen.analysis.findings.verdict import reasons_of, verdict_of, worst_grad
 from loadgen.analysis.frame import (
     Frame,
     Known,
+    Power,
     frame_in,
     profiling_frame,
     whole_frame,
@@ -31,10 +33,11 @@ from loadgen.analysis.requests import Requests, rows_of_point
 from loadgen.analysis.server.bounds import views_of
 from loadgen.analysis.server.cross_checks import checks_of
 from loadgen.analysis.steady import floors_missed, judge
+from loadgen.analysis.tiers import provisioned_w
 from loadgen.analysis.window import slots_of
 from loadgen.model.plan import PointPlan
 from loadgen.model.summary import PointSummary, Summary
-from loadgen.model.table import Floats, Recording, RunTable
+from loadgen.model.table import ABSENT, Floats, Recording, RunTable
 from loadgen.units import NS_PER_S, S_PER_H
 
 
@@ -134,6 +137,11 @@ def _summary(
         ladder=ladder_of(points, recording.plan.prices, replays),
         server=views_of(facts),
         cross_checks=checks_of(run),
+        energy=tuple(
+            energy
+            for point in facts
+            if (energy := energy_of(point.frame, point.plan.index)) is not None
+        ),
         phases=tuple(phase_fit(point) for point in facts),
         timing_uncertainty=describe_timing([point.fidelity for point in facts]),
     )
@@ -148,4 +156,19 @@ def _known(recording: Recording) -> Known:
     per_hour = prices.get("gpu_usd_per_h")
     usd_per_s = None if per_hour is None else per_hour * prices.get("gpus", 1.0) / S_PER_H
     rtt_s = None if rtt_ns is None else rtt_ns / NS_PER_S
-    return Known(rtt_s, usd_per_s, looks=looks_of(recording.telemetry))
+    looks = looks_of(recording.telemetry)
+    return Known(rtt_s, usd_per_s, looks=looks, power=_power(recording))
+
+
+def _power(recording: Recording) -> Power:
+    """What the user said of the power readings, and when nothing was sent."""
+    plan, table = recording.plan, recording.table
+    sent = table.sent_at_ns[table.sent_at_ns != ABSENT]
+    watched = plan.idle_s > 0 and len(sent) > 0
+    done = max(int(table.done_at_ns.max()), int(sent.max())) if watched else 0
+    return Power(
+        boundary=plan.power_boundary or "gpu",
+        gpus=round(plan.prices["gpus"]) if "gpus" in plan.prices else None,
+        provisioned_w=provisioned_w(plan, recording.observed.gpu_names),
+        idle_ns=(int(sent.min()), done) if watched else None,
+    )

@@ -14,6 +14,7 @@ from loadgen.model.prices import ApiPrice, ApiRatio, GpuPrices, OwnCost, PriceTa
 
 DECLARED = "declared"
 OWNED = "own (tco)"
+W_PER_KW = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,14 @@ def tiers_of(plan: Plan, gpu_names: tuple[str, ...] = ()) -> tuple[Tier, ...]:
             cited = _cited(table, gpu.tco.source, gpu.tco.dated, gpu.tco.note)
             tiers.append(Tier(OWNED, owned_usd_per_h(gpu.tco), *cited))
     return tuple(tiers)
+
+
+def provisioned_w(plan: Plan, gpu_names: tuple[str, ...] = ()) -> float | None:
+    """What the declared GPUs may draw, cooling and network in; None where no row says it."""
+    gpus = plan.prices.get("gpus")
+    rows = (_gpu(table, plan, gpu_names) for table in _tables(plan))
+    rated = next((row.kw_per_gpu for row in rows if row is not None and row.kw_per_gpu), None)
+    return None if gpus is None or rated is None else gpus * rated * W_PER_KW
 
 
 def owned_usd_per_h(own: OwnCost) -> float:

@@ -24,12 +24,14 @@ from loadgen.measure.workers import workers_for
 from loadgen.model.plan import Deadlines, Plan, PointPlan, TargetPlan, WorkloadPlan
 from loadgen.schedule import SHAPES, recorded_speed
 from loadgen.specs import parse_duration_ns, parse_rate_rps, parse_spec, parse_tokens
+from loadgen.telemetry.power import parse_query
 from loadgen.transport.redact import REDACTED, is_secret_header
 from loadgen.units import NS_PER_S
 from loadgen.workload import load_workload, open_workload, workload_sha256
 
 CHANGED = "synthetic"
 NOBODY = "none"
+BOUNDARIES = ("gpu", "gpu+cpu", "node", "rack", "facility")
 HEADER_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 
 Name = Literal["demo", "sweep", "run", "replay"]
@@ -114,12 +116,23 @@ def _rest(options: SharedOptions) -> dict[str, Any]:
 
 def _witnesses(options: WitnessOptions) -> dict[str, Any]:
     """Who is asked beside the endpoint. Raises: UsageError."""
-    urls = options.metrics_url
+    urls, power = options.metrics_url, options.gpu_metrics_url
+    said = _given(
+        gpu_metrics_url=None if power is None else without_login(power),
+        power_query=options.power_query,
+        power_boundary=_one_of("--power-boundary", options.power_boundary, BOUNDARIES),
+        idle_s=None if options.idle is None else parse_duration_ns(options.idle) / NS_PER_S,
+    )
+    if options.power_query is not None:
+        try:
+            parse_query(options.power_query)
+        except ValueError as error:
+            raise UsageError(f"`--power-query {options.power_query}`: {error}") from error
     if urls is None:
-        return {}
+        return said
     if urls == [NOBODY]:
-        return {"metrics_urls": (), "ask_metrics": False}
-    return {"metrics_urls": tuple(map(without_login, urls)), "ask_metrics": True}
+        return said | {"metrics_urls": (), "ask_metrics": False}
+    return said | {"metrics_urls": tuple(map(without_login, urls)), "ask_metrics": True}
 
 
 def _given(**values: Any) -> dict[str, Any]:

@@ -79,8 +79,11 @@ class Conductor:
                 opening = asyncio.create_task(self._telemeter.open())
                 self._pairs = await asyncio.gather(*starts)
             await opening
+            self._observed = self._telemeter.told_of(self._observed)
             _leave_priority_to_workers()
             await self._run_points()
+            if not self._interrupts:
+                await self._telemeter.watch_idle()
         except LoadgenError:
             self._is_broken = True
             for pair in self._pairs:
@@ -191,7 +194,13 @@ class Conductor:
         ended = "interrupted" if self._interrupts else "complete"
         state = "failed" if self._is_broken else ended
         anchors = (*update_run_file(self._folder).anchors, _anchor())
-        update_run_file(self._folder, state=state, anchors=anchors, ended_wall_ns=clock.wall_ns())
+        update_run_file(
+            self._folder,
+            state=state,
+            anchors=anchors,
+            observed=self._observed,
+            ended_wall_ns=clock.wall_ns(),
+        )
 
 
 def _leave_priority_to_workers() -> None:

@@ -4,12 +4,16 @@ import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from loadgen import clock
 from loadgen.measure.asking import Asker, metrics_urls
 from loadgen.model.observed import Observed
 from loadgen.model.plan import Plan
 from loadgen.store.samples import SampleLog, write_metrics_text
 from loadgen.telemetry import SOURCES
+from loadgen.telemetry.nvml import NvmlSource
+from loadgen.telemetry.power import PowerSource
 from loadgen.telemetry.prometheus import PrometheusSource
 from loadgen.telemetry.sampling import Means, Sampler, Source
 from loadgen.units import NS_PER_S
@@ -36,13 +40,15 @@ class Telemeter:
             (kind, source) for kind, made in SOURCES.items() for source in made(means)
         ]
         self._sampler = Sampler(self._sources, SampleLog(folder).keep)
+        self._quiet_ns = max(QUIET_NS, round(plan.idle_s * NS_PER_S))
+        self._idle_s = plan.idle_s
         self._quiet_until_ns = 0
 
     async def open(self) -> None:
         """A first look, and one each second from now on."""
         if self._sources:
             await self._sampler.look_now()
-            self._quiet_until_ns = clock.now_ns() + QUIET_NS
+            self._quiet_until_ns = clock.now_ns() + self._quiet_ns
             self._sampler.start()
 
     async def before_point(self, index: int) -> None:
@@ -58,6 +64,18 @@ class Telemeter:
             await asyncio.sleep(SETTLE_S)
             await self._sampler.look_now()
             self._keep_texts(f"point-{index:03d}-end")
+
+    def told_of(self, observed: Observed) -> Observed:
+        """What was observed, with the GPUs that a source has named."""
+        for _, source in self._sources:
+            if isinstance(source, PowerSource | NvmlSource) and source.names:
+                return replace(observed, gpu_names=source.names, gpu_driver=source.driver)
+        return observed
+
+    async def watch_idle(self) -> None:
+        """Waits for as long as the plan wants the idle server watched after the last point."""
+        if self._sources:
+            await asyncio.sleep(self._idle_s)
 
     async def leave(self, *, at_once: bool) -> None:
         """A last look, unless it must end at once, and no more."""

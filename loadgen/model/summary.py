@@ -261,6 +261,8 @@ class ReplaySummary(Struct, frozen=True):
     """Why latencies can't be given; empty where they can."""
     subagents: tuple[AgentRow, ...] = ()
     """The 50 recorded subagents with most requests, as trace/agent, each over all its plays."""
+    joules_per_session: float | None = None
+    """Energy of the profiling over the finished sessions; None where no energy is known."""
     pace: ReplayPace | None = None
     """None in results of earlier versions."""
 

@@ -36,6 +36,7 @@ ONE_NUMBER = (
     "recycled",
     "traces",
     "usd_per_session",
+    "joules_per_session",
     "coverage_frac",
 )
 

@@ -18,7 +18,7 @@ from loadgen.report.rows import (
 )
 
 NOT_MEASURED = "not measured"
-ENERGY_HINT = "needs power readings: GPU counters (NVML, DCGM) or a meter"
+ENERGY_HINT = "give --gpu-metrics-url (DCGM), or run on the node with loadgen[gpu]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,9 +154,9 @@ def _energy(sheet: Sheet) -> Answer:
     facts = (f"at {_load(point)}", *power)
     return Answer(
         "energy",
-        f"{format_figure(joules)} J/output tok",
+        f"{format_figure(joules)} J/out tok",
         facts,
-        f"{found.boundary}, {found.origin}",
+        f"within: {found.boundary}, by {found.source}",
     )
 
 

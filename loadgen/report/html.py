@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from loadgen.model.summary import Summary
 from loadgen.model.table import Recording
 from loadgen.report.costs import cost_lines, phase_lines
+from loadgen.report.energy import energy_lines
 from loadgen.report.ladder import ladder_lines
 from loadgen.report.page.course import course_charts
 from loadgen.report.page.head import head, title_of
@@ -76,6 +77,7 @@ def _main(runs: Sequence[tuple[Summary, Recording]]) -> Iterator[str]:
     spread = figures(spread_charts(summary, recording.timeline))
     yield section("spread", "Distributions", spread, every_measure(summary))
     yield server_section(summary)
+    yield fenced("energy", "Energy", energy_lines(summary))
     yield fenced("phases", "Prefill and decode", phase_lines(summary))
     yield fenced("sessions", "Sessions", session_lines(summary, recording.plan))
     yield fenced("cost", "Cost", cost_lines(summary))

@@ -21,6 +21,7 @@ from loadgen.report.doubts import (
     tally,
     whole_run,
 )
+from loadgen.report.energy import energy_lines
 from loadgen.report.heading import heading
 from loadgen.report.headline import answers
 from loadgen.report.ladder import ladder_lines
@@ -42,6 +43,7 @@ def format_md(summary: Summary, recording: Recording) -> Iterable[str]:
         _fenced(session_lines(summary, recording.plan)),
         _fenced(ladder_lines(summary)),
         _fenced(server_lines(summary)),
+        _fenced(energy_lines(summary)),
         _fenced([*phase_lines(summary), *cost_lines(summary)]),
         _asides(summary, recording),
         _findings(summary),

@@ -55,6 +55,10 @@ def _point(replay: ReplaySummary, lanes: int | None, plan: Plan) -> Iterator[str
     yield from _pace(replay)
     if replay.usd_per_session is not None:
         yield from _flow("cost", f"{format_usd(replay.usd_per_session)} a finished session")
+    if replay.joules_per_session is not None:
+        yield from _flow(
+            "energy", f"{format_figure(replay.joules_per_session)} J a finished session"
+        )
     for agent in replay.agents:
         yield from _agent(agent.name, agent)
     for agent in replay.subagents[:SUBAGENTS]:

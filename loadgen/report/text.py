@@ -21,6 +21,7 @@ from loadgen.report.doubts import (
     tally,
     whole_run,
 )
+from loadgen.report.energy import energy_lines
 from loadgen.report.heading import heading
 from loadgen.report.headline import Answer, answers
 from loadgen.report.ladder import ladder_lines
@@ -56,6 +57,7 @@ def _lines(summary: Summary, recording: Recording) -> Iterator[str]:
         list(session_lines(summary, recording.plan)),
         list(ladder_lines(summary)),
         list(server_lines(summary)),
+        list(energy_lines(summary)),
         [*phase_lines(summary), *cost_lines(summary)],
         _asides(summary, recording),
         _findings(summary),

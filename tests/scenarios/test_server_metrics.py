@@ -113,3 +113,39 @@ def test_who_wants_no_metrics_read_gets_none(tmp_path: Path) -> None:
     assert summary["server"] == []
     assert "by its own metrics" not in screen
     assert not (folder / "telemetry.parquet").exists()
+
+
+def test_power_beside_the_load_gives_joules_of_the_same_window(tmp_path: Path) -> None:
+    with start_mock() as mock:
+        power = f"{mock.url}/dcgm/metrics"
+        words = ("run", "-c", 2, "--duration", "7s", "--gpu-metrics-url", power, "--gpus", 1)
+        summary, _, screen = measured(mock.url, tmp_path, *words)
+
+    [energy] = summary["energy"]
+    assert energy["source"] == "counter"
+    assert 90 < energy["mean_w"] < 350, "between the profile's idle and busy power"
+    rate = summary["points"][0]["measures"]["out_tps"]["value"]
+    joules = summary["points"][0]["measures"]["j_per_out_tok"]["value"]
+    assert joules == pytest.approx(energy["mean_w"] / rate)
+    assert "J/out tok" in screen
+    assert codes(summary) == set()
+    assert "energy_withheld" not in {finding["code"] for finding in summary["findings"]}
+
+
+@pytest.mark.parametrize(
+    "fault", ["power_gap:at_s=4,lasts_s=4.5", "missing:path=/dcgm/metrics,after_s=5"]
+)
+def test_power_with_a_gap_or_a_dead_exporter_costs_the_energy_alone(
+    fault: str, tmp_path: Path
+) -> None:
+    with start_mock("--fault", fault) as mock:
+        power = f"{mock.url}/dcgm/metrics"
+        words = ("run", "-c", 2, "--duration", "9s", "--gpu-metrics-url", power)
+        summary, _, screen = measured(mock.url, tmp_path, *words)
+
+    [energy] = summary["energy"]
+    assert energy["joules"] is None
+    found = {finding["code"]: finding["text"] for finding in summary["findings"]}
+    assert "readings have a gap" in found["energy_withheld"]
+    assert codes(summary) == set()
+    assert "not measured" in screen

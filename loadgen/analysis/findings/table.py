@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from loadgen.analysis.disclosure import declared
-from loadgen.analysis.findings import client, host, plausible, server
+from loadgen.analysis.findings import client, host, plausible, power, server
 from loadgen.analysis.findings import point as answers
 from loadgen.analysis.findings import replay as replay_findings
 from loadgen.analysis.findings import run as run_rules
@@ -82,6 +82,7 @@ POINT_RULES: tuple[PointRule, ...] = tuple(
         plausible.ttft_below_floor,
         plausible.tpot_below_floor,
         plausible.above_compute_bound,
+        power.energy_withheld,
         server.counter_reset,
         server.server_counts_differ,
         server.in_flight_differs,

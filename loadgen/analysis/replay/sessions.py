@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from loadgen.analysis.energy import energy_of
 from loadgen.analysis.findings.facts import PointFacts
 from loadgen.analysis.replay.comparable import coverage, not_comparable, overflowed
 from loadgen.analysis.replay.pace import replay_pace
@@ -70,6 +71,7 @@ def replay_summary(facts: PointFacts) -> ReplaySummary | None:
         recycled=sum(play > 0 for _, play in plays),
         finished=finished,
         usd_per_session=_ratio(_price_usd(facts.recording.plan, span_s), float(finished)),
+        joules_per_session=_ratio(_joules(facts), float(finished)),
         traces=len({str(name) for name in table.prompt_id[requests.in_window_phase]}),
         coverage_frac=coverage(requests, rules),
         not_comparable=tuple(not_comparable(facts)),
@@ -114,6 +116,12 @@ def _price_usd(plan: Plan, span_s: float) -> float | None:
     """What the declared GPUs cost in that time; None where no price was given."""
     per_hour = plan.prices.get("gpu_usd_per_h")
     return None if per_hour is None else per_hour * plan.prices.get("gpus", 1.0) * span_s / S_PER_H
+
+
+def _joules(facts: PointFacts) -> float | None:
+    """Energy of the profiling; None where none is known."""
+    energy = energy_of(facts.frame, facts.plan.index)
+    return None if energy is None else energy.joules
 
 
 def _depths(requests: Requests, rows: Flags, ttft_s: Floats) -> Iterator[DepthRow]:

@@ -41,6 +41,9 @@ def test_names_are_unique_and_end_in_their_unit() -> None:
         "req": ("in_flight",),
         "USD": ("usd_per_1m_out", "usd_per_1m_total"),
         "ratio": ("_ratio",),
+        "J/tok": ("j_per_out_tok", "j_per_tok"),
+        "J/req": ("j_per_req",),
+        "tok/s/MW": ("_per_mw", "_per_mw_provisioned"),
     }
 
     assert len({metric.name for metric in METRICS}) == len(METRICS)
