@@ -18,7 +18,7 @@ from loadgen.report.rows import (
 )
 
 NOT_MEASURED = "not measured"
-ENERGY_HINT = "give --gpu-metrics-url (DCGM), or run on the node with loadgen[gpu]"
+ENERGY_HINT = "give --gpu-metrics-url (DCGM), or loadgen[gpu] on the node"
 
 
 @dataclass(frozen=True, slots=True)

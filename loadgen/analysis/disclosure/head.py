@@ -11,7 +11,7 @@ from loadgen.model.summary import Measure, PointSummary, Summary
 from loadgen.model.table import Recording
 
 NOT_MEASURED = "not measured"
-ENERGY_HINT = "give --gpu-metrics-url (DCGM), or run on the node with loadgen[gpu]"
+ENERGY_HINT = "give --gpu-metrics-url (DCGM), or loadgen[gpu] on the node"
 COST_HINT = "give --gpu-price USD (an hour) and --gpus N"
 DEFINITIONS = {
     "aggregate_throughput": "output tokens of all users over the window (out_tps)",
