@@ -43,10 +43,14 @@ def reviewed(folder: Path) -> ReviewedRun:
 
     Raises as `review`.
     """
-    summary, recording = review(folder)
+    return as_side(str(folder), *review(folder))
+
+
+def as_side(name: str, summary: Summary, recording: Recording) -> ReviewedRun:
+    """What a comparison needs of a reviewed run."""
     observed = recording.observed
     return ReviewedRun(
-        name=str(folder),
+        name=name,
         plan=recording.plan,
         summary=summary,
         started_wall_ns=recording.started_wall_ns,

@@ -165,7 +165,7 @@ def _noise(
     if len(found) < 2:
         raise UsageError(
             f"`--aa` needs at least 2 runs of one plan, {len(found)} was named",
-            "name several runs, or a folder that holds them",
+            "make some: `loadgen sweep ... --repeat 5`",
         )
     write_pieces(written(output, NOISE_OUTPUTS, noise_of(found, keys, margins)), out)
     return 0

@@ -21,8 +21,13 @@ SCREEN = "text"
 """The usual output: looking others up costs numpy, which the first request shouldn't wait for."""
 
 
-def conduct(plan: "Plan", secrets: Mapping[str, str], options: ResultOptions) -> int:
-    """Measures the plan and shows the result; the exit code of the run.
+def conduct(
+    plan: "Plan",
+    secrets: Mapping[str, str],
+    options: ResultOptions,
+    then: Callable[[Path], None] | None = None,
+) -> int:
+    """Measures the plan and shows the result, then does `then` with its folder; the exit code.
 
     Raises:
         EndpointError: the endpoint is unreachable or refuses before any load.
@@ -43,7 +48,10 @@ def conduct(plan: "Plan", secrets: Mapping[str, str], options: ResultOptions) ->
     with Progress(sys.stderr, quiet=options.quiet) as progress:
         folder = measure(plan, Path(options.out or DEFAULT_OUT), secrets, observed, progress)
     try:
-        return show(folder, output, options.strict)
+        code = show(folder, output, options.strict)
+        if then is not None and code != INTERRUPTED:
+            then(folder)
+        return code
     except KeyboardInterrupt:
         show_error("interrupted", f"the records are whole: `loadgen report {folder}`")
         return INTERRUPTED

@@ -38,13 +38,14 @@ def environment_name(name: str) -> str:
     return "LOADGEN_" + name.partition("/")[0].lstrip("-").upper().replace("-", "_")
 
 
+TARGET_VARIABLES = ["LOADGEN_TARGET", "OPENAI_BASE_URL"]
 Target = Annotated[
     str | None,
     typer.Argument(
         metavar="TARGET",
         help="Base URL, with or without /v1; or mock: or mock:PROFILE for the built-in server. "
         "Default: $OPENAI_BASE_URL.",
-        envvar=["LOADGEN_TARGET", "OPENAI_BASE_URL"],
+        envvar=TARGET_VARIABLES,
         show_envvar=False,
         show_default=False,
     ),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from loadgen.cli.option import ENDPOINT, LIMITS, LOAD, MONEY, RESULTS, option
+from loadgen.cli.repeat_options import RepeatOptions
 from loadgen.cli.request_options import EndpointOptions, PromptOptions
 from loadgen.cli.witness_options import WitnessOptions
 
@@ -200,5 +201,6 @@ class SharedOptions:
     prompts: PromptOptions = field(default_factory=PromptOptions)
     load: LoadOptions = field(default_factory=LoadOptions)
     witnesses: WitnessOptions = field(default_factory=WitnessOptions)
+    repeat: RepeatOptions = field(default_factory=RepeatOptions)
     money: MoneyOptions = field(default_factory=MoneyOptions)
     results: ResultOptions = field(default_factory=ResultOptions)

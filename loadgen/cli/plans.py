@@ -62,7 +62,7 @@ def plan_of(order: Order, options: SharedOptions) -> Plan:
     """
     file = _configured(options.results.config)
     base = None if file is None else file.plan
-    run_id = _new_run_id()
+    run_id = new_run_id()
     salt = run_id if base is None or base.salt in {"", base.run_id} else base.salt
     plan = Plan(run_id=run_id, target=TargetPlan("", ""), workload=WorkloadPlan(), points=())
     plan = msgspec.structs.replace(
@@ -154,7 +154,7 @@ def _one_of(name: str, value: str | None, words: tuple[str, ...]) -> str | None:
     return value
 
 
-def _new_run_id() -> str:
+def new_run_id() -> str:
     """UTC to the second and eight random digits: unique, and it sorts by time."""
     now = datetime.fromtimestamp(clock.wall_ns() // NS_PER_S, UTC)
     return f"{now:%Y%m%dT%H%M%SZ}-{chance.token_hex(4)}"

@@ -1,6 +1,9 @@
 """`loadgen sweep`: the main job, and the way from options to a run that `run` shares."""
 
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from loadgen.cli.errors import say
@@ -9,7 +12,9 @@ from loadgen.cli.options import SharedOptions
 from loadgen.errors import UsageError
 
 if TYPE_CHECKING:
+    from loadgen.cli.like import Earlier
     from loadgen.cli.plans import Order
+    from loadgen.model.plan import Plan
 
 EXAMPLES = """
 loadgen sweep http://localhost:8000
@@ -88,26 +93,24 @@ def _closed(counts: tuple[int, ...]) -> tuple[str, ...]:
     return tuple(f"closed:{count}" for count in counts)
 
 
-def carry_out(order: "Order", target: str | None, shared: SharedOptions) -> int:
-    """The exit code of a run as ordered, or 0 after what `--dry-run` prints."""
-    from loadgen.cli.keys import secrets_of
+def carry_out(
+    order: "Order", target: str | None, shared: SharedOptions, like: "Earlier | None" = None
+) -> int:
+    """The exit code of a run as ordered, or 0 after what `--dry-run` prints.
+
+    `like`: the earlier run whose plan this repeats.
+    """
     from loadgen.cli.output import write_pieces
     from loadgen.cli.plans import plan_of, require_known_data
     from loadgen.cli.rules import reading_notice
-    from loadgen.cli.targets import (
-        DEFAULT_PROFILE,
-        LONG_PROFILE,
-        is_mock,
-        reachable,
-        require_no_bare_mock,
-    )
+    from loadgen.cli.targets import is_mock, require_no_bare_mock
 
     named = shared.endpoint.url or target or ""
     if shared.endpoint.url and target and shared.endpoint.url != target:
         raise UsageError("a target was named twice, as TARGET and as `--url`")
     require_no_bare_mock(named)
-    order = replace(order, base_url="http://mock" if is_mock(named) else named)
-    plan = plan_of(order, shared)
+    plan = plan_of(replace(order, base_url="http://mock" if is_mock(named) else named), shared)
+    _require_sense(plan, shared, like)
     notice = None if shared.results.quiet else reading_notice(plan)
     if notice:
         say(notice)
@@ -118,9 +121,59 @@ def carry_out(order: "Order", target: str | None, shared: SharedOptions) -> int:
         shown = named if is_mock(named) else plan.target.base_url
         write_pieces(dry_run_lines(plan, shown))
         return 0
-    profile = DEFAULT_PROFILE if plan.replay is None else LONG_PROFILE
-    with reachable(named or plan.target.base_url, profile) as url:
+    targets = [named or plan.target.base_url, *filter(None, [shared.repeat.vs])]
+    with ExitStack() as stack:
+        ready = [_ready(stack, order, each, plan.replay is not None, shared) for each in targets]
+        if shared.repeat.asked:
+            from loadgen.cli.repeats import conduct_repeats
+
+            return conduct_repeats(ready, shared.repeat.count, shared.results)
         from loadgen.cli.live import conduct
 
-        plan = plan_of(replace(order, base_url=url), shared)
-        return conduct(plan, secrets_of(url, plan, shared.endpoint.header or ()), shared.results)
+        return conduct(*ready[0], shared.results, _then(like, shared))
+
+
+def _require_sense(plan: "Plan", shared: SharedOptions, like: "Earlier | None") -> None:
+    """Raises: UsageError for repetitions that can't be, InputError for data that changed."""
+    if like is not None:
+        from loadgen.cli.like import require_same
+
+        require_same(like, plan)
+        if shared.repeat.asked:
+            raise UsageError(
+                "`--like` makes one run and holds it against the earlier one",
+                f"for several: --config {like.folder / 'run.json'} --repeat N",
+            )
+    if shared.repeat.asked:
+        from loadgen.cli.repeats import require_repeatable
+        from loadgen.cli.targets import require_no_bare_mock
+
+        require_repeatable(shared.repeat.count, shared.results.format)
+        require_no_bare_mock(shared.repeat.vs or "")
+
+
+def _ready(
+    stack: ExitStack, order: "Order", target: str, is_replay: bool, shared: SharedOptions
+) -> "tuple[Plan, dict[str, str]]":
+    """The plan for a target that can be reached as long as the stack is open, and its secrets."""
+    from msgspec.structs import replace as changed
+
+    from loadgen.cli.keys import secrets_of
+    from loadgen.cli.plans import plan_of
+    from loadgen.cli.targets import DEFAULT_PROFILE, LONG_PROFILE, mock_profile, reachable
+
+    profile = LONG_PROFILE if is_replay else DEFAULT_PROFILE
+    url = stack.enter_context(reachable(target, profile))
+    plan = plan_of(replace(order, base_url=url), shared)
+    plan = changed(plan, target=changed(plan.target, mock=mock_profile(target, profile)))
+    return plan, secrets_of(url, plan, shared.endpoint.header or ())
+
+
+def _then(like: "Earlier | None", shared: SharedOptions) -> "Callable[[Path], None] | None":
+    """What is told after the run: whether it came out as the one that it repeats."""
+    if like is None:
+        return None
+    from loadgen.cli.like import tell_repetition
+
+    to_stdout = (shared.results.format or "text") in {"text", "md"}
+    return lambda folder: tell_repetition(like, folder, to_stdout=to_stdout)

@@ -26,6 +26,11 @@ def is_mock(target: str) -> bool:
     return target.startswith(MOCK)
 
 
+def mock_profile(target: str, profile: str) -> str:
+    """The built-in server's profile that the target means; empty for any other target."""
+    return target.removeprefix(MOCK) or profile if is_mock(target) else ""
+
+
 @contextmanager
 def reachable(target: str, profile: str = DEFAULT_PROFILE) -> Iterator[str]:
     """The base URL of the target; a mock runs as long as the block lasts.
@@ -41,7 +46,7 @@ def reachable(target: str, profile: str = DEFAULT_PROFILE) -> Iterator[str]:
         return
     from loadgen.measure.mockserver import running_mock
 
-    with running_mock(known_profile(target.removeprefix(MOCK) or profile)) as url:
+    with running_mock(known_profile(mock_profile(target, profile))) as url:
         yield url
 
 

@@ -52,6 +52,8 @@ class TargetPlan(Struct, frozen=True):
     """Further base URLs of the same deployment; sessions are spread over all of them."""
     affinity: tuple[str, ...] = ()
     """Header names that carry the session's name with each of its requests."""
+    mock: str = ""
+    """The profile of the built-in server that was started for the run; empty where none was."""
 
 
 class Deadlines(Struct, frozen=True):

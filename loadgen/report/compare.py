@@ -4,7 +4,14 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from loadgen.model.comparison import Comparison, FigureChange, FigureSpread, Noise, Unlike
+from loadgen.model.comparison import (
+    Comparison,
+    FigureChange,
+    FigureSpread,
+    Noise,
+    Repetition,
+    Unlike,
+)
 from loadgen.report.figures import NOT_AVAILABLE, format_figure
 from loadgen.report.layout import paragraph, printable
 
@@ -37,6 +44,16 @@ def compare_md(comparison: Comparison) -> Iterator[str]:
     yield from (line + "\n" for line in lines)
 
 
+def repetition_lines(told: Repetition) -> list[str]:
+    """Whether the earlier result came again, and the figures that did not."""
+    word = REPEATED[told.verdict]
+    runs = f"{', '.join(told.comparison.new)} after {', '.join(told.comparison.base)}"
+    lines = [*_labelled("repeat", f"{word}: {told.text}"), *_labelled("", printable(runs))]
+    for one in told.comparison.unlike:
+        lines += _labelled(_severity(one), f"{_where(one)}{one.text}")
+    return [line.rstrip() + "\n" for line in lines]
+
+
 def noise_text(noise: Noise) -> Iterator[str]:
     """How much runs differ by themselves, and what so many runs a side could tell."""
     lines = _labelled("runs", _named(noise.runs))
@@ -60,9 +77,14 @@ def as_json(told: Comparison | Noise) -> Iterator[str]:
     yield msgspec.json.format(msgspec.json.encode(told), indent=2).decode() + "\n"
 
 
+REPEATED = {
+    "reproduced": "REPRODUCED",
+    "not_reproduced": "NOT REPRODUCED",
+    "cannot_tell": "can't be told",
+}
 SINGLE = (
     "one run a side: this holds for these two runs and leaves out what differs from run to run;"
-    " make several runs a side"
+    " make several with --repeat 5"
 )
 NOISE_MEANING = (
     "run-to-run: standard deviation, of the mean. widest: largest over smallest run. 3, 5, 10: the"
@@ -134,7 +156,10 @@ def _sides(comparison: Comparison) -> list[str]:
 
 
 def _named(names: Sequence[str]) -> str:
-    """The first runs by name, and how many there are."""
+    """The runs by name: several of one folder by that folder, many by the first of them."""
+    parents = {name.rpartition("/")[0] for name in names}
+    if len(names) > 1 and len(parents) == 1 and parents != {""}:
+        return f"{printable(parents.pop())}/ ({len(names)} runs)"
     shown = ", ".join(printable(name) for name in names[:NAMES_SHOWN])
     rest = len(names) - NAMES_SHOWN
     return shown + (f" and {rest} more" if rest > 0 else "")

@@ -198,4 +198,6 @@ def _again(recording: Recording) -> list[str]:
     """The command that made the run, and the one that prints it."""
     command = printable(recording.provenance.command_line)
     lines = [f"made by `{command}`  "] if command else []
+    if recording.imported is None:
+        lines.append(f"repeated by `loadgen run --like {printable(recording.path)}`  ")
     return [*lines, f"printed by `loadgen report {printable(recording.path)} --format md`"]

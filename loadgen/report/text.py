@@ -188,12 +188,12 @@ def _findings(summary: Summary) -> list[str]:
 
 
 def _folder(recording: Recording) -> list[str]:
-    """The folder, and the command that prints it again: the end of every screen, to be copied."""
+    """The folder, and the commands that repeat the run and print it again, to be copied."""
     path = printable(recording.path)
     again = f"loadgen report {_quoted(path)} --format json"
-    place = path if recording.imported is not None else f"{path}/"
-    line = f"  {place}    {again}"
-    return [line] if len(line) <= WIDTH else [f"  {place}", f"  {again}"]
+    if recording.imported is not None:
+        return [f"  {path}", f"  {again}"]
+    return [f"  {path}/", f"  loadgen run --like {_quoted(path)}", f"  {again}"]
 
 
 def _quoted(path: str) -> str:

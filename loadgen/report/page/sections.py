@@ -215,6 +215,9 @@ def again(recording: Recording, others: Sequence[str] = ()) -> str:
     made = recording.provenance.command_line
     paths = " ".join(shlex.quote(path) for path in (recording.path, *others))
     pieces = [paragraph("This made the run:"), _pre(made)] if made else []
+    if recording.imported is None:
+        pieces += [paragraph("This repeats it, and says whether its result came again:")]
+        pieces.append(_pre(f"loadgen run --like {shlex.quote(recording.path)}"))
     pieces += [paragraph("This makes the page again:")]
     pieces.append(_pre(f"loadgen report {paths} --format html --out report.html"))
     return section("again", "Repeat it", *pieces)

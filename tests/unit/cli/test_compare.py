@@ -86,7 +86,7 @@ def test_aa_shows_how_much_runs_of_one_thing_differ(place: Path, capsys: Capture
         (["same", "slow", "--margin", "nonsense=3%"], 2, "nonsense"),
         (["same", "slow", "--fail-on", "faster"], 2, "slower or inconclusive"),
         (["same", "slow", "--format", "csv"], 2, "known: text, md, json"),
-        (["--aa", "same"], 2, "several runs"),
+        (["--aa", "same"], 2, "--repeat"),
     ],
 )
 def test_what_can_not_be_is_refused_with_what_can(
