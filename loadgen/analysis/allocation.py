@@ -36,6 +36,8 @@ def allocate(events: EventCounts, output_tok: Floats) -> Floats:
     """Tokens of each event, float64[n_events]; `output_tok` is float64[n_requests]."""
     n = len(output_tok)
     wanted = np.nan_to_num(output_tok)
+    if not events.known.any():
+        return _shared_out(events, wanted)
     unknown = events.has_text & ~events.known
     free = unknown & ~events.opens
     tok = np.where(events.known, events.told_tok, unknown).astype(np.float64)
@@ -48,3 +50,19 @@ def allocate(events: EventCounts, output_tok: Floats) -> Floats:
     rescaled = ~shared & (total > 0) & (wanted > 0)
     scale = np.where(rescaled, wanted / np.where(total > 0, total, 1.0), 1.0)
     return np.asarray(tok * scale[events.row], dtype=np.float64)
+
+
+def _shared_out(events: EventCounts, wanted: Floats) -> Floats:
+    """The same where nobody told of any event: one for the first, equal shares for the others."""
+    n = len(wanted)
+    texts = np.bincount(events.row[events.has_text], minlength=n)
+    later = np.maximum(texts - 1, 0)
+    shared = (later > 0) & (wanted > 1)
+    each = np.where(shared, (wanted - 1) / np.maximum(later, 1), 1.0)
+    first = np.ones(n)
+    scaled = ~shared & (texts > 0) & (wanted > 0)
+    scale = np.where(scaled, wanted / np.maximum(texts, 1), 1.0)
+    tok = (each * scale)[events.row]
+    tok[events.opens] = (first * scale)[events.row[events.opens]]
+    tok[~events.has_text] = 0.0
+    return tok

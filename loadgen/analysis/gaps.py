@@ -59,14 +59,21 @@ def stalled_frac(requests: Requests) -> Floats:
     """
     n, row = len(requests), requests.gap_row
     gap = requests.gap_ns.astype(np.float64)
-    order = np.lexsort((gap, row))
     count = np.bincount(row, minlength=n)
-    start = np.concatenate([[0], np.cumsum(count)[:-1]]).astype(np.int64)
     usable = count >= 2
-    median = np.full(n, np.nan)
-    median[usable] = gap[order][start[usable] + (count[usable] - 1) // 2]
+    median = _lower_medians(gap, count)
     total = sums_by(row, gap, n)
     late = gap > STALL_FACTOR * median[row]
     stalled = sums_by(row[late], gap[late], n)
     defined = usable & (np.nan_to_num(median) > 0)
     return np.where(defined, stalled / np.where(total > 0, total, 1.0), np.nan)
+
+
+def _lower_medians(gap: Floats, count: Ints) -> Floats:
+    """The lower median of each request's gaps, which lie side by side; NaN under two."""
+    median = np.full(len(count), np.nan)
+    stop = np.cumsum(count)
+    for row in np.flatnonzero(count >= 2):
+        own, middle = gap[stop[row] - count[row] : stop[row]], (count[row] - 1) // 2
+        median[row] = np.partition(own, middle)[middle]
+    return median

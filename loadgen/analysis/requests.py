@@ -3,6 +3,7 @@
 Floats in seconds leave this module; integer columns stay monotonic ns. NaN is "not seen".
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 
@@ -93,6 +94,18 @@ class Requests:
         return np.flatnonzero(self.event_has_text)
 
     @cached_property
+    def texts(self) -> Ints:
+        """Events with text of each request, int64[n_requests]."""
+        before = np.concatenate([[0], np.cumsum(self.event_has_text)])
+        return np.asarray(np.diff(before[self.table.event_start]), dtype=np.int64)
+
+    @cached_property
+    def text_tok(self) -> Floats:
+        """Tokens of the events with text of each request, float64[n_requests]."""
+        tok = np.where(self.event_has_text, self.event_tok, 0.0)
+        return np.asarray(np.bincount(self.event_row, tok, minlength=len(self)))
+
+    @cached_property
     def event_tok(self) -> Floats:
         """Tokens of each event, float64[n_events]; they add up to the request's `output_tok`."""
         first = self.first_text_index
@@ -106,6 +119,8 @@ class Requests:
     def event_tok_known(self) -> Flags:
         """Events whose tokens somebody counted (ids, running usage), bool[n_events]."""
         told = _equal(self.table.own_tok_source, ("token_ids", "running_usage"))
+        if not told.any():
+            return np.zeros(len(self.table.event_tok), dtype=bool)
         return np.asarray((self.table.event_tok >= 0) & told[self.event_row])
 
     @cached_property
@@ -113,7 +128,7 @@ class Requests:
         """Generated tokens: the server's count, else our own, else events with text."""
         counted = number(self.table.usage_output_tok)
         own = number(self.table.own_tok)
-        events = np.bincount(self.event_row[self.text_index], minlength=len(self)).astype(float)
+        events = self.texts.astype(float)
         events[(events == 0) & ~self.ok] = np.nan
         return np.where(np.isnan(counted), np.where(np.isnan(own), events, own), counted)
 
@@ -169,8 +184,7 @@ class Requests:
         lumped = zero > BUFFERED_ZERO_GAP_FRAC * np.maximum(n_gaps, 1)
         span = self.last_text_at_ns - self.first_text_at_ns
         whole = np.maximum(self.last_text_at_ns - self.table.due_at_ns, 1)
-        texts = np.bincount(self.event_row[self.text_index], minlength=len(self))
-        per_read = texts / np.maximum(self.table.reads, 1)
+        per_read = self.texts / np.maximum(self.table.reads, 1)
         crowded = (self.table.reads > 0) & (per_read > BUFFERED_EVENTS_PER_READ)
         crowded |= self._in_blocks & (per_read > BUFFERED_BLOCK_EVENTS)
         together = (span < BUFFERED_SPAN_FRAC * whole) | crowded
@@ -180,9 +194,8 @@ class Requests:
     def _in_blocks(self) -> Flags:
         """Streams whose reads pile at the sizes of blocks."""
         taken = number(self.table.received_bytes)
-        texts = np.bincount(self.event_row[self.text_index], minlength=len(self))
         read_no = self.table.event_read_no[self.text_index].astype(np.int64)
-        sizes = taken / np.maximum(texts, 1)
+        sizes = taken / np.maximum(self.texts, 1)
         sizes[sizes <= 0] = np.nan
         return in_blocks(self.event_row[self.text_index], read_no, sizes)
 
@@ -213,6 +226,13 @@ class Requests:
         same = (rows[1:] == rows[:-1]) & self.streamed[rows[1:]]
         return np.asarray(np.diff(at)[same], dtype=np.int64)
 
+    def forget_events(self) -> None:
+        """Lets go of what is as long as the events, once the rest of them is made from it."""
+        for name in OF_REQUESTS:
+            getattr(self, name)
+        for name in OF_EVENTS:
+            self.__dict__.pop(name, None)
+
     def outcome_in(self, outcomes: tuple[str, ...]) -> Flags:
         """Requests that ended in one of these ways."""
         return _equal(self.table.outcome, outcomes)
@@ -237,6 +257,25 @@ class Requests:
         else:
             found[rows[::-1]] = self.table.event_at_ns[index[::-1]]
         return found
+
+
+OF_EVENTS = (
+    "event_row", "event_has_text", "text_index", "event_tok", "event_tok_known",
+    "gap_index", "gap_row", "gap_ns",
+)  # fmt: skip
+OF_REQUESTS = ("output_tok", "texts", "text_tok", "first_text_at_ns", "last_text_at_ns")
+
+
+def joined(table: RunTable, parts: Sequence[Requests]) -> Requests:
+    """All requests of a run: what its points found of each is taken over, not made again.
+
+    `parts` are its points in order; where they leave out rows, everything is made anew.
+    """
+    whole = Requests(table)
+    if parts and sum(map(len, parts)) == len(table):
+        for name in OF_REQUESTS:
+            whole.__dict__[name] = np.concatenate([getattr(part, name) for part in parts])
+    return whole
 
 
 def rows_of_point(table: RunTable, point: int) -> RunTable:

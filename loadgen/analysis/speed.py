@@ -33,6 +33,8 @@ def first_event_tok(requests: Requests) -> Floats:
 
 def silent_tok(requests: Requests) -> Floats:
     """Tokens that running counts show before the first text, 0 where none are known."""
+    if not requests.event_tok_known.any():
+        return np.zeros(len(requests))
     first = requests.first_text_index[requests.event_row]
     before = (np.arange(len(first)) < first) & requests.event_tok_known
     tok = np.where(before, requests.table.event_tok, 0).astype(np.float64)

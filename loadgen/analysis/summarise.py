@@ -29,7 +29,7 @@ from loadgen.analysis.measures import measures_of, request_columns
 from loadgen.analysis.metrics import METRICS, Metric
 from loadgen.analysis.phases import phase_fit, with_joules
 from loadgen.analysis.replay.sessions import replay_summary
-from loadgen.analysis.requests import Requests, rows_of_point
+from loadgen.analysis.requests import Requests, joined, rows_of_point
 from loadgen.analysis.server.bounds import views_of
 from loadgen.analysis.server.cross_checks import checks_of
 from loadgen.analysis.steady import floors_missed, judge
@@ -56,6 +56,7 @@ def summarise(recording: Recording, metrics: Sequence[Metric] = METRICS) -> Summ
         if speed is not None and known.single_tpot_s is None:
             known = replace(known, single_tpot_s=1.0 / speed)
             point, summary = _point(recording, plan, requests, known, metrics)
+        requests.forget_events()
         facts.append(point)
         summaries[plan.index] = summary
     return _summary(recording, sorted(facts, key=lambda point: point.plan.index), summaries)
@@ -121,7 +122,8 @@ def _summary(
     recording: Recording, facts: Sequence[PointFacts], summaries: dict[int, PointSummary]
 ) -> Summary:
     points = tuple(summaries[point.plan.index] for point in facts)
-    run = RunFacts(recording, Requests(recording.table), tuple(facts))
+    parts = [point.requests for point in facts]
+    run = RunFacts(recording, joined(recording.table, parts), tuple(facts))
     findings = findings_of(run)
     replays = tuple(told for point in facts if (told := replay_summary(point)) is not None)
     summary = Summary(

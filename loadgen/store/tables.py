@@ -87,6 +87,8 @@ def run_table(read: Callable[[list[str]], Any]) -> RunTable:
 
     Event columns are read one at a time: together they are most of a long run's bytes.
     """
+    import pyarrow as pa
+
     wanted = [column for column in COLUMNS if column.name not in ON_DISK_ONLY]
     table = read([column.name for column in wanted])
     lacking = set(SINCE_REPLAYS) - set(table.column_names)
@@ -105,6 +107,8 @@ def run_table(read: Callable[[list[str]], Any]) -> RunTable:
         columns[event_column.name] = _joined(
             [chunk.flatten() for chunk in chunks], np.dtype(event_column.arrow_type)
         )
+        chunks.clear()
+        pa.default_memory_pool().release_unused()
     order = np.lexsort(tuple(columns[name] for name in ORDER_KEYS))
     if not np.array_equal(order, np.arange(len(order))):
         start = _reorder(columns, start, order)

@@ -96,13 +96,13 @@ def silent_tokens_possible(run: RunFacts) -> Doubt | None:
 def coalesced(run: RunFacts) -> Doubt | None:
     """Several tokens in an event, or several events in a read."""
     requests, table = run.requests, run.requests.table
-    events = requests.text_index[run.good[requests.event_row[requests.text_index]]]
-    if not len(events):
+    events = int(requests.texts[run.good].sum())
+    if not events:
         return None
-    per_event = float(requests.event_tok[events].mean())
+    per_event = float(requests.text_tok[run.good].sum()) / events
     multi = int(table.multi_event_reads[run.good].sum())
     together = int((run.good & (requests.last_text_at_ns == requests.first_text_at_ns)).sum())
-    if per_event < SEVERAL_TOK_PER_EVENT and multi <= 0.01 * len(events):
+    if per_event < SEVERAL_TOK_PER_EVENT and multi <= 0.01 * events:
         return None
     told = []
     if per_event >= SEVERAL_TOK_PER_EVENT:
