@@ -68,7 +68,7 @@ def claim_file(told: RunClaim, run: MeasuredRun) -> Claim:
         text=told.sentence,
         sources=(Source(SOURCE, f"run folder {run.name}", "benchmark", day),),
         value=Headline(
-            num=_rounded(told.value),
+            num=printed(told.value),
             unit="tok/s/GPU" if said.per_gpu else "tok/s",
             quantity=NAMES.get(told.quantity, "unknown"),
             statistic=said.key.partition(".")[2] or "mean",
@@ -135,13 +135,13 @@ def _statements(told: RunClaim, run: MeasuredRun, point: PointSummary) -> Iterat
     """What the rules can check of it: per GPU times GPUs, TPOT and its inverse, the floors."""
     total = _figure(point, "total_tps")
     if told.quantity == "per_gpu_total" and run.gpus and total is not None:
-        yield PerGpu(_rounded(told.value or 0.0), int(run.gpus), _rounded(total), src=SOURCE)
+        yield PerGpu(printed(told.value or 0.0), int(run.gpus), printed(total), src=SOURCE)
     tpot, user = _figure(point, "tpot_s.p50"), _figure(point, "intvty_tps.p50")
     if tpot is not None and user is not None:
-        yield Inverse(_rounded(tpot), _rounded(user), "p50", "p50", SOURCE)
+        yield Inverse(printed(tpot), printed(user), "p50", "p50", SOURCE)
     ttft = _figure(point, "ttft_s.p50")
     if ttft is not None and tpot is not None and user is not None:
-        speeds = (_rounded(user),)
+        speeds = (printed(user),)
         yield Latencies(_milliseconds(ttft), _milliseconds(tpot), speeds, src=SOURCE)
 
 
@@ -151,9 +151,11 @@ def _figure(point: PointSummary, key: str) -> float | None:
 
 
 def _milliseconds(seconds: float) -> str:
-    return f"{_rounded(seconds * MS_PER_S):.10g} ms"
+    return f"{printed(seconds * MS_PER_S):.10g} ms"
 
 
-def _rounded(value: float) -> float:
-    """The value with so many digits."""
-    return float(f"{value:.{DIGITS}g}")
+def printed(value: float) -> float:
+    """The value with so many digits, whole from a thousand on: rules take what is printed as
+    exact to half its last digit, and `3001.0` would say more than was rounded to.
+    """
+    return round(value) if value >= 10 ** (DIGITS - 1) else float(f"{value:.{DIGITS}g}")

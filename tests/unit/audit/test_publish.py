@@ -6,7 +6,8 @@ import pytest
 
 from loadgen.audit import audit
 from loadgen.audit.against import against
-from loadgen.audit.publish import claim_file
+from loadgen.audit.printed import read_number
+from loadgen.audit.publish import claim_file, printed
 from loadgen.audit.sentence import QUANTITIES, claim_of
 from loadgen.model.claim import Claim
 from loadgen.model.measured import MeasuredRun
@@ -47,3 +48,11 @@ def test_a_simulation_names_no_hardware() -> None:
 
 def test_what_is_not_told_is_no_fact() -> None:
     assert "power_cap" not in file_of()[0].facts
+
+
+@pytest.mark.parametrize(
+    "value", [3001.26, 3000.6, 12_345.6, 999.96, 999.4, 150.04, 10.001, 0.0066361, 1.5e6 + 0.4]
+)
+def test_a_figure_is_printed_no_finer_than_it_was_rounded(value: float) -> None:
+    read = read_number(printed(value))
+    assert abs(read.value - value) <= read.half
